@@ -1,0 +1,40 @@
+/** PORT. The outbox as a publisher sees it. */
+
+/** How one attempt to publish a batch went. */
+export interface PublishResult {
+  /**
+   * `published`: a batch moved to the log; `idle`: nothing to publish; `busy`: another publisher has the stream;
+   * `held`: a quarantined record holds the stream; `quarantined`: its next record was quarantined just now.
+   */
+  readonly outcome: 'published' | 'idle' | 'busy' | 'held' | 'quarantined';
+  /** Events that were moved. */
+  readonly published: number;
+}
+
+export interface BatchLimits {
+  readonly maxCount: number;
+  readonly maxBytes: number;
+}
+
+export interface Outbox {
+  /** Streams that have records to publish and are not held by quarantine. */
+  pendingStreams(): Promise<readonly bigint[]>;
+
+  /**
+   * Publishes the next batch of a stream, all or nothing: the lowest visible records in order, each exactly once,
+   * numbered densely behind the frontier. Any number of processes may call it at once.
+   */
+  publishBatch(stream: bigint, limits: BatchLimits): Promise<PublishResult>;
+
+  /** Holds a stream because its next record cannot be published. Nothing is dropped. */
+  quarantineHead(stream: bigint, reason: string): Promise<void>;
+}
+
+/** PORT. How a resident publisher sleeps without losing a wake-up, and without costing writers while it is awake. */
+export interface PublisherSleep {
+  /**
+   * Resolves when there may be work: a writer committed, or the floor passed. `drain` is called once writers are known
+   * to notify, and must publish all that is visible; a writer that stays open delays nobody meanwhile.
+   */
+  sleep(drain: () => Promise<void>, signal: AbortSignal): Promise<void>;
+}

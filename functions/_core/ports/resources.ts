@@ -1,0 +1,105 @@
+/**
+ * PORT. The store of objects. Every method takes a scope; what lies outside of it does not exist for the call.
+ *
+ * The store enforces what no writer may bypass (identity, versions, finalizers, the one-way deletion); the API enforces
+ * schemas and roles. Errors are `StatusError`: NotFound, AlreadyExists, Conflict, Invalid, ServiceUnavailable.
+ */
+
+import type { Scope } from '#core/identity.ts';
+import type { SelectorRequirement } from '#core/label-selector.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
+import type { JsonText, ResourceKey, ResourceRow } from '#core/resource.ts';
+
+/** A new object: what the client chose. The rest is the store's. */
+export interface NewResource extends ResourceKey {
+  readonly finalizers: readonly string[];
+  readonly labels: JsonText;
+  readonly annotations: JsonText;
+  readonly ownerReferences: JsonText;
+  readonly spec: JsonText;
+}
+
+/** The parts of an object that the main endpoint writes. */
+export interface DesiredState {
+  readonly finalizers: readonly string[];
+  readonly labels: JsonText;
+  readonly annotations: JsonText;
+  readonly ownerReferences: JsonText;
+  readonly spec: JsonText;
+}
+
+/** What must still hold of an object when a write reaches it; otherwise the write is a Conflict. */
+export interface Preconditions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+export interface ListParams {
+  readonly group: string;
+  readonly kind: string;
+  /** One tenant (`system` for cluster-scoped kinds), or all of the scope. */
+  readonly tenant?: string;
+  readonly name?: string;
+  readonly labels: readonly SelectorRequirement[];
+  readonly limit: number;
+  /** Objects after this one, in the order (tenant, name). */
+  readonly after?: { readonly tenant: string; readonly name: string };
+}
+
+export interface ListPage {
+  readonly rows: readonly ResourceRow[];
+  /** More objects follow the last row. */
+  readonly more: boolean;
+  /**
+   * The state that the page shows: exactly the events up to these points, one per stream. Absent when the log stayed
+   * behind the rows: then the rows are current, and no watch can take over from them without a gap.
+   */
+  readonly head?: ReadonlyMap<bigint, LogPoint>;
+}
+
+/** The state at the logs' heads, in one snapshot, as it is read. */
+export interface Snapshot {
+  readonly head: ReadonlyMap<bigint, LogPoint>;
+  /** Pages of objects of all kinds asked for. Ending the iteration early gives the snapshot up. */
+  readonly pages: AsyncIterable<readonly ResourceRow[]>;
+}
+
+export interface ResourceStore {
+  /** The current object, without its secret paths; undefined when the scope has none. */
+  get(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined>;
+
+  /** The current object with its secret paths: for a write that keeps what it does not name. Never shown. */
+  getForUpdate(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined>;
+
+  /**
+   * One page. It waits, one second at most, until what was committed when it began is published, so that a caller
+   * reads its own writes; then shows the state at the log's head.
+   */
+  list(scope: Scope, params: ListParams): Promise<ListPage>;
+
+  /** The state of the streams at their heads: what `initial=true` shows. Kinds: all when absent. */
+  snapshot(
+    scope: Scope,
+    streams: readonly bigint[],
+    kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
+  ): Promise<Snapshot>;
+
+  /** @throws StatusError AlreadyExists; NotFound when the tenant does not exist; Conflict when it is being deleted. */
+  create(scope: Scope, resource: NewResource): Promise<ResourceRow>;
+
+  /** Replaces the desired state, if the preconditions hold; a write that changes nothing returns the object as it is. */
+  update(scope: Scope, key: ResourceKey, state: DesiredState, preconditions: Preconditions): Promise<ResourceRow>;
+
+  /** Replaces the status, if the preconditions hold. */
+  updateStatus(scope: Scope, key: ResourceKey, status: JsonText, preconditions: Preconditions): Promise<ResourceRow>;
+
+  /**
+   * Deletes, if the preconditions hold: at once without finalizers (`gone`), otherwise by marking the object. A second
+   * request changes nothing.
+   */
+  delete(
+    scope: Scope,
+    key: ResourceKey,
+    preconditions: Preconditions,
+  ): Promise<{ readonly row: ResourceRow; readonly gone: boolean }>;
+}

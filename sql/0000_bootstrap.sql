@@ -1,0 +1,41 @@
+-- Roles, schema and the migration ledger. Idempotent: runs before every migration, under the migration lock.
+-- plumbline_migrator owns every object; plumbline_server serves and may not change the schema, so a bug or an
+-- injection in a function cannot switch capture off. Both are group roles: grant them to login roles.
+do $$
+begin
+  if not exists (select from pg_roles where rolname = 'plumbline_migrator') then
+    create role plumbline_migrator nologin;
+  end if;
+  if not exists (select from pg_roles where rolname = 'plumbline_server') then
+    create role plumbline_server nologin;
+  end if;
+exception
+  -- Roles belong to the whole cluster: another database's migration may create them at the same moment.
+  when duplicate_object or unique_violation then null;
+end
+$$;
+
+do $$
+begin
+  if not pg_has_role(current_user, 'plumbline_migrator', 'member') then
+    execute format('grant plumbline_migrator to %I', current_user);
+  end if;
+  if not pg_has_role(current_user, 'plumbline_server', 'member') then
+    execute format('grant plumbline_server to %I', current_user);
+  end if;
+end
+$$;
+
+create schema if not exists plumbline authorization plumbline_migrator;
+
+create table if not exists plumbline.migration (
+  version integer primary key,
+  name text not null,
+  checksum text not null,
+  applied_at timestamptz not null default clock_timestamp()
+);
+alter table plumbline.migration owner to plumbline_migrator;
+grant usage on schema plumbline to plumbline_server;
+grant select on plumbline.migration to plumbline_server;
+-- Functions are for the roles that are named, not for everyone who can connect.
+alter default privileges for role plumbline_migrator revoke execute on functions from public;

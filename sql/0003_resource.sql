@@ -1,0 +1,177 @@
+-- Every object of every kind, and the rules that no writer can bypass: uid, resourceVersion, generation, immutable
+-- identity, the one-way deletion, finalizers, no-op writes. Errors use the class PL: PL404, PL409, PL422 are the HTTP
+-- code that the API answers; the error's column names the field.
+create sequence plumbline.resource_version_seq as bigint cache 1;
+
+create table plumbline.resource (
+  uid uuid primary key,
+  tenant text not null,
+  api_group text not null,
+  version text not null,
+  kind text not null,
+  name text not null check (name ~ '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$'),
+  resource_version bigint not null,
+  generation bigint not null,
+  creation_timestamp timestamptz not null,
+  deletion_timestamp timestamptz,
+  finalizers text[] not null default '{}',
+  labels jsonb not null default '{}' check (jsonb_typeof(labels) = 'object'),
+  annotations jsonb not null default '{}' check (jsonb_typeof(annotations) = 'object'),
+  owner_references jsonb not null default '[]' check (jsonb_typeof(owner_references) = 'array'),
+  spec jsonb not null default '{}' check (jsonb_typeof(spec) = 'object'),
+  status jsonb not null default '{}' check (jsonb_typeof(status) = 'object'),
+  foreign key (api_group, kind) references plumbline.kind,
+  -- Also the order of lists: one index range scan per page, in a tenant and over all of them.
+  constraint resource_name_is_unique unique (api_group, kind, tenant, name)
+);
+
+-- Does anything live in this tenant? Asked when a tenant is deleted.
+create index resource_tenant on plumbline.resource (tenant);
+
+create function plumbline.resource_before_insert() returns trigger
+language plpgsql security definer set search_path = '' as $$
+declare
+  k plumbline.kind;
+  s plumbline.stream;
+begin
+  select * into k from plumbline.kind where api_group = new.api_group and kind = new.kind;
+  if not found then
+    raise exception 'kind %/% is not registered', new.api_group, new.kind
+      using errcode = 'PL404', hint = 'Start a server that defines this kind, or correct api_group and kind.';
+  end if;
+  if (k.scope = 'Cluster') <> (new.tenant = 'system') then
+    raise exception 'kind %/% is %, so its tenant cannot be "%"', k.api_group, k.kind, lower(k.scope), new.tenant
+      using errcode = 'PL422', column = 'metadata.namespace',
+        hint = 'Cluster-scoped objects belong to the tenant system, and nothing else does.';
+  end if;
+  -- A share lock on the stream: the tenant's deletion waits for creates in flight, and later creates see it.
+  select * into s from plumbline.stream where tenant = new.tenant and closed_at is null for key share;
+  if not found then
+    raise exception 'tenant "%" does not exist', new.tenant using errcode = 'PL404', column = 'metadata.namespace';
+  elsif s.closing_at is not null then
+    raise exception 'tenant "%" is being deleted: nothing can be created in it', new.tenant
+      using errcode = 'PL409', column = 'metadata.namespace';
+  end if;
+  if k.api_group = 'plumbline.dev' and k.kind = 'Tenant'
+    and (new.name !~ '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$' or new.name = 'system') then
+    raise exception 'a tenant''s name must be a DNS label of at most 63 characters and not "system"; got "%"', new.name
+      using errcode = 'PL422', column = 'metadata.name';
+  end if;
+  new.uid := gen_random_uuid();
+  new.version := k.version;
+  new.resource_version := nextval('plumbline.resource_version_seq');
+  new.generation := 1;
+  new.creation_timestamp := clock_timestamp();
+  new.deletion_timestamp := null;
+  new.finalizers := array(
+    select f from unnest(new.finalizers || k.finalizers) with ordinality u (f, n) group by f order by min(n));
+  return new;
+end
+$$;
+
+create trigger rules_insert before insert on plumbline.resource
+  for each row execute function plumbline.resource_before_insert();
+
+create function plumbline.resource_before_update() returns trigger
+language plpgsql security definer set search_path = '' as $$
+declare
+  spec_changed constant boolean := new.spec is distinct from old.spec;
+  deletion_requested constant boolean := old.deletion_timestamp is null and new.deletion_timestamp is not null;
+begin
+  if new.uid <> old.uid or new.tenant <> old.tenant or new.api_group <> old.api_group
+    or new.kind <> old.kind or new.name <> old.name then
+    raise exception 'uid, tenant, api_group, kind and name of an object never change; delete it and create another'
+      using errcode = 'PL422', column = 'metadata';
+  end if;
+  -- System fields are restored, never trusted.
+  new.creation_timestamp := old.creation_timestamp;
+  new.resource_version := old.resource_version;
+  new.generation := old.generation;
+  if old.deletion_timestamp is not null then
+    new.deletion_timestamp := old.deletion_timestamp;
+  end if;
+  if not spec_changed and not deletion_requested
+    and new.status is not distinct from old.status
+    and new.labels is not distinct from old.labels
+    and new.annotations is not distinct from old.annotations
+    and new.finalizers is not distinct from old.finalizers
+    and new.owner_references is not distinct from old.owner_references
+    and new.version = old.version then
+    return null; -- A write that changes nothing writes nothing: no version, no event.
+  end if;
+  if old.deletion_timestamp is not null then
+    if spec_changed then
+      raise exception 'object is being deleted: its spec can no longer change'
+        using errcode = 'PL409', column = 'spec';
+    elsif not new.finalizers <@ old.finalizers then
+      raise exception 'no new finalizers can be added if the object is being deleted'
+        using errcode = 'PL422', column = 'metadata.finalizers';
+    end if;
+  elsif spec_changed and exists (
+    select from plumbline.stream where tenant = new.tenant and closed_at is null and closing_at is not null) then
+    raise exception 'tenant "%" is being deleted: specs in it can no longer change', new.tenant
+      using errcode = 'PL409', column = 'spec';
+  end if;
+  if deletion_requested then
+    new.deletion_timestamp := clock_timestamp();
+  end if;
+  if spec_changed or deletion_requested then
+    new.generation := old.generation + 1;
+  end if;
+  new.resource_version := nextval('plumbline.resource_version_seq');
+  return new;
+end
+$$;
+
+create trigger rules_update before update on plumbline.resource
+  for each row execute function plumbline.resource_before_update();
+
+create function plumbline.resource_before_delete() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  if old.finalizers <> '{}' then
+    raise exception 'object %/% "%" has finalizers %', old.api_group, old.kind, old.name, old.finalizers
+      using errcode = 'PL409', column = 'metadata.finalizers',
+        hint = 'Request its deletion: update plumbline.resource set deletion_timestamp = now() where …';
+  end if;
+  if old.api_group = 'plumbline.dev' and old.kind = 'Tenant' then
+    -- Conflicts with the share lock of creates: none is in flight when the count is taken.
+    perform from plumbline.stream where tenant = old.name and closed_at is null for update;
+    if exists (select from plumbline.resource where tenant = old.name) then
+      raise exception 'tenant "%" still has objects; delete them first', old.name
+        using errcode = 'PL409', column = 'metadata.name';
+    end if;
+    update plumbline.stream set closing_at = coalesce(closing_at, clock_timestamp()), closed_at = clock_timestamp()
+      where tenant = old.name and closed_at is null;
+  end if;
+  return old;
+end
+$$;
+
+create trigger rules_delete before delete on plumbline.resource
+  for each row execute function plumbline.resource_before_delete();
+
+-- A tenant's stream is born with the Tenant object and stops taking creates when its deletion is requested.
+create function plumbline.tenant_after_write() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into plumbline.stream (tenant) values (new.name);
+  else
+    perform from plumbline.stream where tenant = new.name and closed_at is null for update;
+    update plumbline.stream set closing_at = new.deletion_timestamp where tenant = new.name and closed_at is null;
+  end if;
+  return null;
+end
+$$;
+
+create trigger tenant_insert after insert on plumbline.resource for each row
+  when (new.api_group = 'plumbline.dev' and new.kind = 'Tenant')
+  execute function plumbline.tenant_after_write();
+
+create trigger tenant_update after update on plumbline.resource for each row
+  when (new.api_group = 'plumbline.dev' and new.kind = 'Tenant'
+    and old.deletion_timestamp is null and new.deletion_timestamp is not null)
+  execute function plumbline.tenant_after_write();
+
+grant select, insert, update, delete on plumbline.resource to plumbline_server;
