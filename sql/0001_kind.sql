@@ -1,8 +1,8 @@
 -- The kind registry: what raw SQL and the triggers must know of a kind. Kinds are code (defineKind); every start of
 -- a server writes its kinds here, so that rows written by SQL obey the same rules as rows written over HTTP.
 create table plumbline.kind (
-  api_group text not null,
-  kind text not null,
+  api_group text collate "C" not null,
+  kind text collate "C" not null,
   version text not null,
   plural text not null,
   scope text not null check (scope in ('Namespaced', 'Cluster')),

@@ -2,7 +2,7 @@
 -- used twice, so a cursor of a deleted tenant can never be read against its successor of the same name.
 create table plumbline.stream (
   id bigint generated always as identity (cache 1) primary key,
-  tenant text not null check (tenant ~ '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$'),
+  tenant text collate "C" not null check (tenant ~ '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$'),
   created_at timestamptz not null default clock_timestamp(),
   -- The tenant's deletion was requested: nothing new may be created or desired in it.
   closing_at timestamptz,

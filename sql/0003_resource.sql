@@ -5,11 +5,12 @@ create sequence plumbline.resource_version_seq as bigint cache 1;
 
 create table plumbline.resource (
   uid uuid primary key,
-  tenant text not null,
-  api_group text not null,
+  -- Bytewise order: lists page by it, and it does not depend on the server's locale.
+  tenant text collate "C" not null,
+  api_group text collate "C" not null,
   version text not null,
-  kind text not null,
-  name text not null check (name ~ '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$'),
+  kind text collate "C" not null,
+  name text collate "C" not null check (name ~ '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$'),
   resource_version bigint not null,
   generation bigint not null,
   creation_timestamp timestamptz not null,

@@ -67,7 +67,7 @@ grant select on plumbline.event_log, plumbline.batch, plumbline.quarantine, plum
 -- What a document weighs when it is read, in bytes. Compressed ones are measured unpacked: they decide the memory of
 -- whoever reads a batch.
 create function plumbline.document_bytes(document jsonb) returns bigint
-language sql immutable as $$
+language sql stable as $$
   select case when pg_column_compression(document) is null then pg_column_size(document)::bigint
     else octet_length(document::text)::bigint end
 $$;

@@ -1,0 +1,125 @@
+/**
+ * The connection pool, and the one place where PostgreSQL's errors become the callers' `StatusError`.
+ *
+ * Nearly every call of the store is one statement, so it needs no transaction of the client's and works through a
+ * transaction pooler. The exception takes a connection by `withConnection`.
+ */
+
+import postgres from 'postgres';
+import { StatusError } from '#core/status-error.ts';
+
+/** A pool whose bigints are bigints. */
+export type Sql = postgres.Sql<{ bigint: bigint }>;
+/** One connection of the pool. */
+export type Connection = postgres.ReservedSql<{ bigint: bigint }>;
+/** A piece of SQL to be put into another. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>;
+
+export interface ConnectOptions {
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string;
+  /** @default 10 */
+  readonly maxConnections?: number;
+  /** The role to act as; `plumbline_server` for everything that serves. Absent: the login role. */
+  readonly role?: 'plumbline_server' | 'plumbline_migrator';
+}
+
+/** Opens a pool; connections are made when needed. Whoever opens it ends it. */
+export function connect(databaseUrl: string, options: ConnectOptions): Sql {
+  return postgres(databaseUrl, {
+    max: options.maxConnections ?? 10,
+    types: { bigint: postgres.BigInt },
+    connect_timeout: 5,
+    // Recycled connections bound the memory of backends; a resident listener must not lose its wake-ups to it.
+    max_lifetime: null,
+    onnotice: () => undefined,
+    connection: {
+      application_name: options.applicationName,
+      ...(options.role && { role: options.role }),
+    },
+    transform: { undefined: null },
+  });
+}
+
+/** Lends a connection and takes it back, whatever happens. */
+export async function withConnection<T>(sql: Sql, use: (connection: Connection) => Promise<T>): Promise<T> {
+  const connection = await sql.reserve();
+  try {
+    return await use(connection);
+  } finally {
+    connection.release();
+  }
+}
+
+const CONNECTION_CODES = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+]);
+
+// SQLSTATE classes after which the same statement may succeed: connection, transaction rollback (deadlock,
+// serialization), resources, lock not available, operator intervention, system error.
+const TRANSIENT_CLASSES = new Set(['08', '40', '53', '55', '57', '58']);
+
+/** Whether the statement may succeed when it is repeated later. */
+export function isTransient(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === undefined) return false;
+  return CONNECTION_CODES.has(code) || (code.length === 5 && TRANSIENT_CLASSES.has(code.slice(0, 2)));
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/**
+ * The caller's error for anything that a statement threw. Unknown errors pass as they are: they are faults of ours.
+ * @param subject what the statement was about, for the message: `Widget "blue"`.
+ */
+export function toCallerError(error: unknown, subject: string): unknown {
+  if (isTransient(error)) {
+    return new StatusError('ServiceUnavailable', 'the database is not available; try again', {
+      details: { retryAfterSeconds: 1 },
+      cause: error,
+    });
+  }
+  if (!(error instanceof postgres.PostgresError)) return error;
+  const field = error.column_name;
+  const details = field === undefined ? undefined : causes(field, error.message);
+  switch (error.code) {
+    case 'PL404':
+      return new StatusError('NotFound', error.message, { cause: error });
+    case 'PL409':
+      return new StatusError('Conflict', `${subject}: ${error.message}`, { cause: error, ...(details && { details }) });
+    case 'PL422':
+      return new StatusError('Invalid', `${subject} is invalid: ${error.message}`, {
+        cause: error,
+        ...(details && { details }),
+      });
+    case '23505':
+      return new StatusError('AlreadyExists', `${subject} already exists`, { cause: error });
+    case '23514':
+      return new StatusError('Invalid', `${subject} is invalid: ${error.constraint_name ?? error.message}`, { cause: error });
+    // Documents that JSON allows and jsonb does not: NUL, lone surrogates, numbers out of range, depth.
+    case '22P05':
+    case '22P02':
+    case '22003':
+    case '22021':
+    case '54001':
+    case '54000':
+      return new StatusError('Invalid', `${subject} is invalid: ${error.message}`, { cause: error });
+    default:
+      return error;
+  }
+}
+
+function causes(field: string, message: string): { causes: { reason: string; message: string; field: string }[] } {
+  return { causes: [{ reason: 'FieldValueForbidden', message, field }] };
+}
