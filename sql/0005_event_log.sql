@@ -179,10 +179,12 @@ $$;
 -- For operators: lets the stream go on with the same record; true when the stream was held.
 create function plumbline.quarantine_retry(p_stream bigint) returns boolean
 language plpgsql set search_path = '' as $$
+declare
+  held plumbline.quarantine;
 begin
-  delete from plumbline.quarantine where stream = p_stream;
+  delete from plumbline.quarantine where stream = p_stream returning * into held;
   perform pg_notify('plumbline_outbox', '');
-  return found;
+  return held.stream is not null;
 end
 $$;
 
