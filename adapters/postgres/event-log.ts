@@ -1,0 +1,89 @@
+/** The event log in PostgreSQL. A position is the event's seq. Events come in by the outbox's `publishBatch` only. */
+
+import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { onNotification } from '#adapters/postgres/notifications.ts';
+import { storedColumns } from '#adapters/postgres/resource-columns.ts';
+import type { EventType, StreamEvent } from '#core/event.ts';
+import { type EventLog, type LogPoint, type LogRange, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
+import type { ResourceRow } from '#core/resource.ts';
+
+const APPEND_FLOOR_MS = 1_000;
+
+type EventRow = ResourceRow & {
+  readonly seq: bigint;
+  readonly eventId: string;
+  readonly type: EventType;
+  readonly time: Date;
+  readonly txid: string;
+  readonly traceparent: string | null;
+  readonly oldLabels: string | null;
+};
+
+export function postgresEventLog(sql: Sql): EventLog {
+  return {
+    async ranges(streams: readonly bigint[]): Promise<ReadonlyMap<bigint, LogRange>> {
+      try {
+        const rows = await sql<{ stream: bigint; firstSeq: bigint; lastSeq: bigint; lastPosition: bigint }[]>`
+          select stream, first_seq as "firstSeq", last_seq as "lastSeq", last_position as "lastPosition"
+          from plumbline.frontier where stream = any (${streams.map(String)}::bigint[])`;
+        return new Map(
+          rows.map((row) => [row.stream, { firstSeq: row.firstSeq, head: { seq: row.lastSeq, position: row.lastPosition } }]),
+        );
+      } catch (error) {
+        throw toCallerError(error, 'event log');
+      }
+    },
+
+    async read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<readonly StreamEvent[]> {
+      try {
+        const rows = await sql<EventRow[]>`
+          select ${storedColumns(sql)}, r.seq, r.event_id as "eventId", r.type, r.occurred_at as time, r.txid, r.traceparent,
+            r.old_labels::text as "oldLabels"
+          from (
+            select e.*, sum(plumbline.document_bytes(e.spec) + plumbline.document_bytes(e.status)
+              + plumbline.document_bytes(e.annotations)) over (order by e.seq) as running_bytes
+            from (
+              select * from plumbline.event_log where stream = ${String(stream)}::bigint and seq > ${String(after.seq)}::bigint
+              order by seq limit ${limits.maxCount}
+            ) e
+          ) r
+          where r.running_bytes <= ${limits.maxBytes} or r.seq = ${String(after.seq + 1n)}::bigint
+          order by r.seq`;
+        if (rows[0]?.seq !== after.seq + 1n) await assertNotExpired(stream, after);
+        return rows.map((row) => toEvent(stream, row));
+      } catch (error) {
+        if (error instanceof PositionExpired) throw error;
+        throw toCallerError(error, 'event log');
+      }
+    },
+
+    onAppend(listener: () => void, signal: AbortSignal): void {
+      onNotification(sql, { channel: 'plumbline_event_log', floorMs: APPEND_FLOOR_MS }, listener, signal);
+    },
+  };
+
+  /** Nothing behind the point: either it is the head, or what followed was dropped. */
+  async function assertNotExpired(stream: bigint, after: LogPoint): Promise<void> {
+    const [row] = await sql<{ firstSeq: bigint }[]>`
+      select first_seq as "firstSeq" from plumbline.frontier where stream = ${String(stream)}::bigint`;
+    if (row && after.seq + 1n < row.firstSeq) {
+      const earliest = row.firstSeq - 1n;
+      throw new PositionExpired(stream, { seq: earliest, position: earliest });
+    }
+  }
+}
+
+function toEvent(stream: bigint, row: EventRow): StreamEvent {
+  return {
+    stream,
+    seq: row.seq,
+    position: row.seq,
+    id: row.eventId,
+    type: row.type,
+    time: row.time,
+    txid: row.txid,
+    traceparent: row.traceparent,
+    resource: row,
+    oldLabels: row.oldLabels,
+  };
+}

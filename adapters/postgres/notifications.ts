@@ -1,0 +1,32 @@
+/**
+ * NOTIFY as "look again": a listener is called after each notification, whenever the listening connection was lost and
+ * made anew (what was sent meanwhile is lost), and at a floor, so that a missed wake-up costs a delay and nothing else.
+ */
+
+import type { Sql } from '#adapters/postgres/client.ts';
+
+export interface ListenOptions {
+  readonly channel: string;
+  /** The longest time between two calls. */
+  readonly floorMs: number;
+}
+
+/** Calls `listener` until the signal aborts. All channels of one pool share one connection. */
+export function onNotification(sql: Sql, options: ListenOptions, listener: () => void, signal: AbortSignal): void {
+  const floor = setInterval(listener, options.floorMs);
+  signal.addEventListener('abort', () => clearInterval(floor), { once: true });
+  void listen();
+
+  async function listen(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const subscription = await sql.listen(options.channel, listener, listener);
+        signal.addEventListener('abort', () => void subscription.unlisten().catch(() => undefined), { once: true });
+        return;
+      } catch {
+        // The server is away: the floor keeps calling meanwhile.
+        await new Promise((resolve) => setTimeout(resolve, options.floorMs));
+      }
+    }
+  }
+}

@@ -1,0 +1,37 @@
+/** The outbox, published into the event log of the same database: one statement moves a batch, exactly once. */
+
+import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import type { BatchLimits, Outbox, PublishResult } from '#core/ports/outbox.ts';
+
+/** What one event may weigh; a larger one is quarantined. Eight times what the API accepts. */
+export const MAX_RECORD_BYTES: number = 8 * 1024 * 1024;
+
+export function postgresOutbox(sql: Sql): Outbox {
+  return {
+    async pendingStreams(): Promise<readonly bigint[]> {
+      const rows = await statement(() => sql<{ stream: bigint }[]>`
+        select stream from plumbline.pending_streams() stream order by stream`);
+      return rows.map((row) => row.stream);
+    },
+
+    async publishBatch(stream: bigint, { maxCount, maxBytes }: BatchLimits): Promise<PublishResult> {
+      const [result] = await statement(() => sql<PublishResult[]>`
+        select outcome, published
+        from plumbline.publish_batch(${String(stream)}::bigint, ${maxCount}, ${maxBytes}, ${MAX_RECORD_BYTES})`);
+      if (!result) throw new Error('publish_batch returned no row');
+      return result;
+    },
+
+    async quarantineHead(stream: bigint, reason: string): Promise<void> {
+      await statement(() => sql`select plumbline.quarantine_head(${String(stream)}::bigint, ${reason})`);
+    },
+  };
+}
+
+async function statement<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw toCallerError(error, 'outbox');
+  }
+}

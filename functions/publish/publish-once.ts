@@ -1,0 +1,74 @@
+/**
+ * Drains the outbox: every stream that has records gets one batch a turn, until nothing is left. Any number of
+ * processes may do so at once; who finds a stream busy leaves it to the other.
+ */
+
+import type { BatchLimits, Outbox } from '#core/ports/outbox.ts';
+import { StatusError } from '#core/status-error.ts';
+
+/** A hot tenant delays others by one batch of this size at most: about 20 ms. */
+const BATCH: BatchLimits = { maxCount: 500, maxBytes: 4 * 1024 * 1024 };
+const STREAMS_AT_ONCE = 4;
+
+export interface PublishDeps {
+  readonly outbox: Outbox;
+  /** Told of every batch and of every record that had to be quarantined. */
+  readonly onPublished?: (stream: bigint, count: number) => void;
+  readonly onQuarantined?: (stream: bigint, reason: string) => void;
+}
+
+/**
+ * Publishes all that is visible now and what comes meanwhile, until a turn finds nothing it could publish.
+ * @returns the number of published events.
+ * @throws StatusError ServiceUnavailable when the database or the log is away; nothing is lost, call again.
+ */
+export async function publishOnce(deps: PublishDeps, signal?: AbortSignal): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const published = await turn(deps, await deps.outbox.pendingStreams(), signal);
+    total += published;
+    if (published === 0 || signal?.aborted) return total;
+  }
+}
+
+async function turn(deps: PublishDeps, streams: readonly bigint[], signal: AbortSignal | undefined): Promise<number> {
+  const waiting = [...streams];
+  let published = 0;
+  await Promise.all(Array.from({ length: STREAMS_AT_ONCE }, takeStreams));
+  return published;
+
+  async function takeStreams(): Promise<void> {
+    for (let stream = waiting.shift(); stream !== undefined && !signal?.aborted; stream = waiting.shift()) {
+      published += await publishBatch(deps, stream);
+    }
+  }
+}
+
+/** One batch; when it cannot be published as it is, its first record alone; when that fails too, quarantine. */
+async function publishBatch(deps: PublishDeps, stream: bigint): Promise<number> {
+  try {
+    return await attempt(deps, stream, BATCH);
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+  }
+  try {
+    return await attempt(deps, stream, { ...BATCH, maxCount: 1 });
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    await deps.outbox.quarantineHead(stream, reason);
+    deps.onQuarantined?.(stream, reason);
+    return 0;
+  }
+}
+
+async function attempt(deps: PublishDeps, stream: bigint, limits: BatchLimits): Promise<number> {
+  const { outcome, published } = await deps.outbox.publishBatch(stream, limits);
+  if (outcome === 'published') deps.onPublished?.(stream, published);
+  if (outcome === 'quarantined') deps.onQuarantined?.(stream, 'the object is too large for an event');
+  return published;
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof StatusError && error.reason === 'ServiceUnavailable';
+}

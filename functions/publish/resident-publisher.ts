@@ -1,0 +1,45 @@
+/** A publisher that stays: drains, sleeps until there may be work, and never ends on an error. */
+
+import { publishOnce, type PublishDeps } from '#functions/publish/publish-once.ts';
+import type { PublisherSleep } from '#core/ports/outbox.ts';
+
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 2_000;
+
+export interface ResidentPublisherDeps extends PublishDeps {
+  readonly sleep: PublisherSleep;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Runs until the signal aborts; resolves when the batch in flight is done. */
+export async function runResidentPublisher(deps: ResidentPublisherDeps, signal: AbortSignal): Promise<void> {
+  let retryMs = FIRST_RETRY_MS;
+  while (!signal.aborted) {
+    try {
+      await drain();
+      await deps.sleep.sleep(drain, signal);
+      retryMs = FIRST_RETRY_MS;
+    } catch (error) {
+      if (signal.aborted) return;
+      deps.onError(error);
+      await pause(retryMs, signal);
+      retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    }
+  }
+
+  async function drain(): Promise<void> {
+    await publishOnce(deps, signal);
+  }
+}
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener('abort', done, { once: true });
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    }
+  });
+}
