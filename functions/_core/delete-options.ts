@@ -1,0 +1,51 @@
+/** The body of a DELETE. @see https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/delete-options/ */
+
+import { isJsonArray, isJsonObject, type JsonObject } from '#core/json.ts';
+import { readPreconditions } from '#core/object-validation.ts';
+import type { Preconditions } from '#core/ports/resources.ts';
+import { invalid, StatusError, type StatusCause } from '#core/status-error.ts';
+
+export const PROPAGATION_POLICIES = ['Background', 'Foreground', 'Orphan'] as const;
+
+const FIELDS: ReadonlySet<string> = new Set([
+  'apiVersion',
+  'kind',
+  'preconditions',
+  'propagationPolicy',
+  'gracePeriodSeconds',
+  'orphanDependents',
+  'dryRun',
+]);
+
+/**
+ * The conditions of a deletion. Unknown fields are refused: a misspelt condition would be none.
+ * @throws {StatusError} Invalid with one cause per field; BadRequest for a dry run.
+ */
+export function readDeleteOptions(body: JsonObject): Preconditions {
+  const causes: StatusCause[] = [];
+  for (const key of Object.keys(body)) {
+    if (!FIELDS.has(key)) report('FieldValueForbidden', key.slice(0, 100), 'unknown field');
+  }
+  const { kind = 'DeleteOptions', propagationPolicy = null, dryRun = null } = body;
+  if (kind !== 'DeleteOptions') report('FieldValueInvalid', 'kind', 'must be "DeleteOptions"');
+  if (propagationPolicy !== null && !PROPAGATION_POLICIES.some((known) => known === propagationPolicy)) {
+    report('FieldValueNotSupported', 'propagationPolicy', `must be one of ${PROPAGATION_POLICIES.join(', ')}`);
+  }
+  if (isJsonArray(dryRun) ? dryRun.length > 0 : dryRun !== null) {
+    throw new StatusError('BadRequest', 'dryRun is not supported; nothing was deleted');
+  }
+  const conditions = body['preconditions'] ?? {};
+  if (!isJsonObject(conditions)) report('FieldValueTypeInvalid', 'preconditions', 'must be an object');
+  const preconditions = isJsonObject(conditions) ? readPreconditions(conditions, 'preconditions', causes) : {};
+  for (const key of isJsonObject(conditions) ? Object.keys(conditions) : []) {
+    if (key !== 'uid' && key !== 'resourceVersion') {
+      report('FieldValueForbidden', `preconditions.${key.slice(0, 100)}`, 'unknown field');
+    }
+  }
+  if (causes.length > 0) throw invalid('DeleteOptions', causes);
+  return preconditions;
+
+  function report(reason: string, field: string, message: string): void {
+    causes.push({ reason, message, field });
+  }
+}

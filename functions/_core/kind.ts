@@ -1,0 +1,123 @@
+/**
+ * Kinds: what a team declares. A kind is a value, checked when it is made and frozen: its names, the schemas of spec
+ * and status, which paths are secret, and which finalizers its objects are born with.
+ */
+
+import type * as v from 'valibot';
+
+import { dnsLabelProblem, dnsSubdomainProblem, domainQualifiedNameProblem } from '#core/names.ts';
+
+/**
+ * A schema of spec or status. It must be synchronous, and give JSON that it accepts again and gives back unchanged:
+ * what it gives is what is stored, so its defaults and its pruning apply.
+ */
+export type DocumentSchema<Document extends object> = v.GenericSchema<unknown, Document>;
+
+export interface KindDefinition<Spec extends object, Status extends object> {
+  /** A domain of yours, such as `example.dev`. */
+  readonly group: string;
+  /** Such as `v1` or `v1alpha2`. */
+  readonly version: string;
+  /** In PascalCase, such as `Widget`. */
+  readonly kind: string;
+  /** As it stands in paths, such as `widgets`. */
+  readonly plural: string;
+  /** @default the kind in lower case */
+  readonly singular?: string;
+  /** Objects of a `Namespaced` kind belong to a tenant, those of a `Cluster` kind to the whole installation. */
+  readonly scope: 'Namespaced' | 'Cluster';
+  readonly spec: DocumentSchema<Spec>;
+  /** @default any object */
+  readonly status?: DocumentSchema<Status>;
+  /**
+   * Secret paths, such as `spec.password` or `spec.users.*.token`, where `*` is every element. They can be written and
+   * never read: no answer, event or log has them. A PUT that leaves one out keeps it.
+   */
+  readonly redact?: readonly string[];
+  /** Put on every new object, one per controller, such as `example.dev/cleanup`. */
+  readonly finalizers?: readonly string[];
+}
+
+/** A checked kind. `redact` and `finalizers` are there even when they are empty. */
+export interface Kind<Spec extends object = object, Status extends object = object> extends Omit<
+  KindDefinition<Spec, Status>,
+  'singular' | 'redact' | 'finalizers'
+> {
+  readonly singular: string;
+  readonly redact: readonly string[];
+  readonly finalizers: readonly string[];
+}
+
+const VERSION = /^v[1-9][0-9]{0,3}((alpha|beta)[1-9][0-9]{0,3})?$/;
+const PASCAL_CASE = /^[A-Z][A-Za-z0-9]{0,62}$/;
+const SECRET_PATH = /^(spec|status)(\.(\*|[^.*\s]+))+$/;
+/** Words that stand in paths where a plural could stand. */
+const RESERVED_PLURALS: readonly string[] = ['namespaces', 'status'];
+
+/**
+ * Makes a kind.
+ * @throws {TypeError} naming the kind and everything that is wrong with its definition.
+ */
+export function defineKind<Spec extends object, Status extends object = object>(
+  definition: KindDefinition<Spec, Status>,
+): Kind<Spec, Status> {
+  const { group, version, kind, plural, scope, spec, status, redact = [], finalizers = [] } = definition;
+  const singular = definition.singular ?? `${kind}`.toLowerCase();
+  const problems: string[] = [];
+
+  check('group', group, dnsSubdomainProblem);
+  if (typeof group === 'string' && !group.includes('.')) problems.push('group must be a domain, such as "example.dev"');
+  check('version', version, (text) =>
+    VERSION.test(text) ? undefined : 'must look like "v1", "v2beta1" or "v1alpha3"',
+  );
+  check('kind', kind, (text) => (PASCAL_CASE.test(text) ? undefined : 'must be in PascalCase, such as "Widget"'));
+  check('plural', plural, (text) =>
+    RESERVED_PLURALS.includes(text) ? "is a reserved word of the API's paths" : dnsLabelProblem(text),
+  );
+  check('singular', singular, dnsLabelProblem);
+  if (scope !== 'Namespaced' && scope !== 'Cluster') problems.push('scope must be "Namespaced" or "Cluster"');
+  checkSchema('spec', spec);
+  if (status !== undefined) checkSchema('status', status);
+  for (const path of redact) {
+    check('redact', path, (text) =>
+      SECRET_PATH.test(text) ? undefined : 'must be a path below spec or status, such as "spec.users.*.token"',
+    );
+  }
+  for (const finalizer of finalizers) check('finalizers', finalizer, domainQualifiedNameProblem);
+  if (new Set(finalizers).size < finalizers.length) problems.push('finalizers has the same name twice');
+
+  if (problems.length > 0) throw new TypeError(`kind ${group}/${kind}: ${problems.join('; ')}`);
+  return Object.freeze({
+    group,
+    version,
+    kind,
+    plural,
+    singular,
+    scope,
+    spec,
+    ...(status && { status }),
+    redact: Object.freeze([...redact]),
+    finalizers: Object.freeze([...finalizers]),
+  });
+
+  function check(field: string, value: unknown, problem: (text: string) => string | undefined): void {
+    const found = typeof value === 'string' ? problem(value) : 'must be a text';
+    if (found) problems.push(`${field} ${JSON.stringify(value)} ${found}`);
+  }
+
+  function checkSchema(field: string, schema: unknown): void {
+    const isSchema = typeof schema === 'object' && schema !== null && 'kind' in schema && schema.kind === 'schema';
+    if (!isSchema) problems.push(`${field} must be a valibot schema, such as v.object({…})`);
+    else if ('async' in schema && schema.async === true) problems.push(`${field} must be a synchronous schema`);
+  }
+}
+
+/** `group/version`, as objects name it. */
+export function apiVersionOf(kind: Pick<Kind, 'group' | 'version'>): string {
+  return `${kind.group}/${kind.version}`;
+}
+
+/** `plural.group`, as messages name the objects of a kind. */
+export function resourceOf(kind: Pick<Kind, 'group' | 'plural'>): string {
+  return `${kind.plural}.${kind.group}`;
+}

@@ -1,0 +1,155 @@
+/**
+ * JSON from strangers. What it accepts is JSON (RFC 8259) that every reader understands alike and that PostgreSQL's
+ * jsonb can hold: keys are distinct, text is well-formed and without NUL, integers are exact, depth is bounded, and no
+ * key reaches the prototype of anything. The engine's own parser tells neither of these, nor where an error lies.
+ */
+
+import { fieldPath } from '#core/field-path.ts';
+import type { JsonValue } from '#core/json.ts';
+import { StatusError } from '#core/status-error.ts';
+
+export const MAX_JSON_DEPTH: number = 64;
+/** jsonb prints numbers without exponent: 1e-300 is six bytes here and 302 in every answer and event. */
+const MIN_MAGNITUDE = 1e-38;
+
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+const WHITESPACE = /[ \t\n\r]*/y;
+const PLAIN_CHARACTERS = /[^"\\\0-\x1f]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
+const WORD = /true|false|null/y;
+
+/**
+ * The value of a JSON text.
+ * @throws {StatusError} BadRequest, with the position where the text is not JSON, or with the path of a value that is
+ * refused. It never repeats a value.
+ */
+export function parseStrictJson(text: string): JsonValue {
+  let at = 0;
+  const path: (string | number)[] = [];
+  skipWhitespace();
+  const result = value();
+  if (at < text.length) throw malformed('the end');
+  return result;
+
+  function value(): JsonValue {
+    const first = text[at];
+    const parsed =
+      first === '{' ? object() : first === '[' ? array() : first === '"' ? string('value') : (word() ?? number());
+    skipWhitespace();
+    return parsed;
+  }
+
+  function object(): JsonValue {
+    const result: Record<string, JsonValue> = {};
+    enter();
+    if (!take('}')) {
+      do {
+        skipWhitespace();
+        if (text[at] !== '"') throw malformed('a key in double quotes');
+        const key = string('key');
+        if (FORBIDDEN_KEYS.has(key)) throw refused([...path, key], 'this key is not allowed');
+        if (Object.hasOwn(result, key)) throw refused([...path, key], 'the key stands twice in its object');
+        skipWhitespace();
+        if (!take(':')) throw malformed('":"');
+        skipWhitespace();
+        path.push(key);
+        result[key] = value();
+        path.pop();
+      } while (take(','));
+      if (!take('}')) throw malformed('"," or "}"');
+    }
+    return result;
+  }
+
+  function array(): JsonValue {
+    const result: JsonValue[] = [];
+    enter();
+    if (!take(']')) {
+      do {
+        skipWhitespace();
+        path.push(result.length);
+        result.push(value());
+        path.pop();
+      } while (take(','));
+      if (!take(']')) throw malformed('"," or "]"');
+    }
+    return result;
+  }
+
+  function enter(): void {
+    at++;
+    if (path.length >= MAX_JSON_DEPTH) throw refused(path, `nested deeper than ${MAX_JSON_DEPTH} levels`);
+    skipWhitespace();
+  }
+
+  function string(role: 'key' | 'value'): string {
+    const start = at;
+    let escaped = false;
+    at++;
+    while (scan(PLAIN_CHARACTERS) && text[at] !== '"') {
+      if (!scan(ESCAPE))
+        throw malformed(at >= text.length ? 'a closing double quote' : 'no bare control character or unknown escape');
+      escaped = true;
+    }
+    at++;
+    const parsed = escaped ? (JSON.parse(text.slice(start, at)) as string) : text.slice(start + 1, at - 1);
+    if (parsed.includes('\0')) throw refused(path, `a ${role} here contains the character NUL (U+0000)`);
+    if (!parsed.isWellFormed()) throw refused(path, `a ${role} here contains half of a surrogate pair`);
+    return parsed;
+  }
+
+  function number(): number {
+    const start = at;
+    if (!scan(NUMBER)) throw malformed('a value');
+    const parsed = Number(text.slice(start, at));
+    if (!Number.isFinite(parsed)) throw refused(path, 'the number is too large');
+    if (parsed !== 0 && Math.abs(parsed) < MIN_MAGNITUDE) throw refused(path, 'the number is too close to zero');
+    if (Number.isInteger(parsed) && !Number.isSafeInteger(parsed)) {
+      throw refused(path, 'integers beyond ±9007199254740991 are not exact in JSON; send it as a string');
+    }
+    return parsed;
+  }
+
+  function word(): boolean | null | undefined {
+    const start = at;
+    if (!scan(WORD)) return undefined;
+    return text[start] === 'n' ? null : text[start] === 't';
+  }
+
+  function take(symbol: string): boolean {
+    if (text[at] !== symbol) return false;
+    at++;
+    return true;
+  }
+
+  function scan(pattern: RegExp): boolean {
+    pattern.lastIndex = at;
+    if (!pattern.test(text)) return false;
+    at = pattern.lastIndex;
+    return true;
+  }
+
+  function skipWhitespace(): void {
+    scan(WHITESPACE);
+  }
+
+  function malformed(expected: string): StatusError {
+    const before = text.slice(0, at);
+    const line = before.split('\n').length;
+    const column = at - before.lastIndexOf('\n');
+    const found =
+      at >= text.length ? 'the end' : `character ${JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0))}`;
+    return new StatusError(
+      'BadRequest',
+      `the body is not JSON: found ${found} at position ${at} (line ${line}, column ${column}), expected ${expected}`,
+    );
+  }
+
+  function refused(where: readonly (string | number)[], message: string): StatusError {
+    const field = fieldPath(where);
+    return new StatusError('BadRequest', `${field === '' ? 'the body' : field}: ${message}`, {
+      details: { causes: [{ reason: 'FieldValueInvalid', message, field }] },
+    });
+  }
+}

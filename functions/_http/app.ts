@@ -1,0 +1,25 @@
+/** What every HTTP function starts from: request ids, a line in the log, errors as `Status`, 404 for unknown routes. */
+
+import { Hono } from 'hono';
+
+import { answerError, answerNotFound } from '#http/errors.ts';
+import { requestId } from '#http/request-id.ts';
+import type { Caller } from '#core/identity.ts';
+import type { Logger } from '#core/ports/logger.ts';
+
+/** What middleware hands to handlers. `caller` is there behind `authenticate`. */
+export interface HttpEnv {
+  Variables: { requestId: string; caller: Caller };
+}
+
+export interface HttpDeps {
+  readonly logger: Logger;
+}
+
+export function createHttpApp({ logger }: HttpDeps): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
+  app.use(requestId(logger));
+  app.onError((error, c) => answerError(c, error, logger));
+  app.notFound((c) => answerNotFound(c));
+  return app;
+}

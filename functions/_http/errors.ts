@@ -1,0 +1,33 @@
+/** Errors as answers: every one is a `Status`, and none gives away more than the caller may know. */
+
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+
+import type { HttpEnv } from '#http/app.ts';
+import type { Logger } from '#core/ports/logger.ts';
+import { StatusError, toStatusError } from '#core/status-error.ts';
+
+/** The answer to anything thrown. Faults of ours are logged with their cause and answered without it. */
+export function answerError(c: Context<HttpEnv>, thrown: unknown, logger: Logger): Response {
+  const error = toStatusError(thrown);
+  const fields = { requestId: c.get('requestId'), method: c.req.method, path: c.req.path };
+  if (error.code === 500) logger.error({ ...fields, err: error.cause ?? error }, 'request failed');
+  else if (error.code >= 500) logger.warn({ ...fields, err: error }, 'request could not be served');
+  return answerStatus(c, error);
+}
+
+/** A `Status` with the headers that belong to its reason. */
+export function answerStatus(c: Context<HttpEnv>, error: StatusError, headers: Record<string, string> = {}): Response {
+  const retryAfterSeconds = error.details?.retryAfterSeconds;
+  if (retryAfterSeconds !== undefined) c.header('Retry-After', String(retryAfterSeconds));
+  if (error.reason === 'Unauthorized') c.header('WWW-Authenticate', 'Bearer');
+  return c.json(error.toBody(), error.code as ContentfulStatusCode, headers);
+}
+
+export function answerNotFound(c: Context<HttpEnv>): Response {
+  return answerStatus(c, new StatusError('NotFound', `there is nothing at ${shortened(c.req.path)}`));
+}
+
+function shortened(path: string): string {
+  return path.length > 200 ? `${path.slice(0, 200)}…` : path;
+}

@@ -1,0 +1,25 @@
+/** The verbs of one path: any other one is answered 405 with the list of those that there are. */
+
+import type { Context, Handler } from 'hono';
+
+import type { HttpEnv } from '#http/app.ts';
+import { answerStatus } from '#http/errors.ts';
+import { StatusError } from '#core/status-error.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type MethodHandler = (c: Context<HttpEnv>) => Response | Promise<Response>;
+
+/** A handler for all verbs of a path. HEAD is answered where GET is. */
+export function methods(table: Partial<Record<Method, MethodHandler>>): Handler<HttpEnv> {
+  return (c) => {
+    const method = c.req.method === 'HEAD' ? 'GET' : c.req.method;
+    const handler = Object.hasOwn(table, method) ? table[method as Method] : undefined;
+    return handler ? handler(c) : answerMethodNotAllowed(c, Object.keys(table));
+  };
+}
+
+export function answerMethodNotAllowed(c: Context<HttpEnv>, allowed: readonly string[]): Response {
+  const allow = allowed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  const error = new StatusError('MethodNotAllowed', `${c.req.method} is not possible here; possible are ${allow}`);
+  return answerStatus(c, error, { Allow: allow });
+}

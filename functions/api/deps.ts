@@ -1,0 +1,20 @@
+/** What the resource API needs. */
+
+import type { MiddlewareHandler } from 'hono';
+
+import type { HttpDeps, HttpEnv } from '#http/app.ts';
+import type { ContinueTokens } from '#core/continue-token.ts';
+import type { Cursors } from '#core/cursor.ts';
+import type { KindRegistry } from '#core/kind-registry.ts';
+import type { ResourceStore } from '#core/ports/resources.ts';
+
+export interface ApiDeps extends HttpDeps {
+  readonly store: ResourceStore;
+  readonly kinds: KindRegistry;
+  readonly cursors: Cursors;
+  readonly continueTokens: ContinueTokens;
+  /** Sets the caller; see `#http/authenticate.ts`. */
+  readonly authenticate: MiddlewareHandler<HttpEnv>;
+  /** Shown at `/`. */
+  readonly version: string;
+}

@@ -1,0 +1,31 @@
+/** The errors of the resource API: how it names objects, and how it passes on what the store has refused. */
+
+import { resourceOf, type Kind } from '#core/kind.ts';
+import type { ObjectTarget } from '#functions/api/target.ts';
+import { StatusError } from '#core/status-error.ts';
+
+/** The same for an object that is not there and for one that the caller may not see. */
+export function objectNotFound(kind: Kind, name: string): StatusError {
+  return new StatusError('NotFound', `${resourceOf(kind)} ${JSON.stringify(name)} not found`, {
+    details: { name, group: kind.group, kind: kind.plural },
+  });
+}
+
+/** The same for a tenant that does not exist and for one that the caller may not see. */
+export function tenantNotFound(tenant: string): StatusError {
+  return new StatusError('NotFound', `tenant ${JSON.stringify(tenant)} not found`, {
+    details: { name: tenant, kind: 'namespaces' },
+  });
+}
+
+/** A call of the store about one object; its errors name that object as the API does. */
+export async function aboutObject<T>({ kind, key }: ObjectTarget, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    if (error.reason === 'NotFound') throw objectNotFound(kind, key.name);
+    const details = { name: key.name, group: kind.group, kind: kind.plural, ...error.details };
+    throw new StatusError(error.reason, error.message, { details, cause: error });
+  }
+}

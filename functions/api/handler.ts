@@ -1,0 +1,58 @@
+/**
+ * The resource API, on the conventions of Kubernetes: any kind of the registry, objects in and out, errors as `Status`.
+ * It holds no state: any number of instances serve one store.
+ *
+ * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md
+ */
+
+import type { Hono } from 'hono';
+
+import { createObject } from '#functions/api/create.ts';
+import type { ApiDeps } from '#functions/api/deps.ts';
+import { listObjects } from '#functions/api/list.ts';
+import { patchOne } from '#functions/api/patch.ts';
+import { readOne } from '#functions/api/read.ts';
+import { removeObject } from '#functions/api/remove.ts';
+import { replaceObject } from '#functions/api/replace.ts';
+import { patchStatus, replaceStatus } from '#functions/api/status.ts';
+import { createHttpApp, type HttpEnv } from '#http/app.ts';
+import { methods } from '#http/methods.ts';
+
+export type { ApiDeps } from '#functions/api/deps.ts';
+
+const ROOT = '/apis/:group/:version';
+
+/** A complete application: it answers every path, with 404 where there is nothing. */
+export function createApi(deps: ApiDeps): Hono<HttpEnv> {
+  const app = createHttpApp(deps);
+  const collection = methods({ GET: listObjects(deps), POST: createObject(deps) });
+  const object = methods({
+    GET: readOne(deps),
+    PUT: replaceObject(deps),
+    PATCH: patchOne(deps),
+    DELETE: removeObject(deps),
+  });
+  const status = methods({ GET: readOne(deps), PUT: replaceStatus(deps), PATCH: patchStatus(deps) });
+
+  app.all('/', methods({ GET: (c) => c.json(about(deps.version)) }));
+  app.use('/apis/*', deps.authenticate);
+  // Paths with a namespace come first: as a plural, "namespaces" is reserved.
+  app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
+  app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);
+  app.all(`${ROOT}/namespaces/:tenant/:plural/:name/status`, status);
+  app.all(`${ROOT}/:plural`, collection);
+  app.all(`${ROOT}/:plural/:name`, object);
+  app.all(`${ROOT}/:plural/:name/status`, status);
+  return app;
+}
+
+function about(version: string): object {
+  return {
+    name: 'plumbline',
+    version,
+    links: {
+      tenants: '/apis/plumbline.dev/v1/tenants',
+      events: '/watch/v1/events',
+    },
+  };
+}

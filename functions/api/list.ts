@@ -1,0 +1,109 @@
+/**
+ * GET on a collection. A list shows the state at the log's head, and its cursor is that place in the log: a watch from
+ * it misses nothing and repeats nothing. Where no such place can be told, there is no cursor, and a warning says why.
+ */
+
+import type { Context } from 'hono';
+
+import { answerList, warn } from '#functions/api/answers.ts';
+import type { ApiDeps } from '#functions/api/deps.ts';
+import { tenantNotFound } from '#functions/api/errors.ts';
+import { listQuery, type ListQuery } from '#functions/api/parameters.ts';
+import { collectionTarget, isTenantKind, type CollectionTarget } from '#functions/api/target.ts';
+import { listOwnTenants, tenantExists } from '#functions/api/tenants.ts';
+import type { HttpEnv } from '#http/app.ts';
+import { authorize, forbidden } from '#http/authorize.ts';
+import type { MethodHandler } from '#http/methods.ts';
+import { continueBinding, type ContinueState } from '#core/continue-token.ts';
+import { narrowScope, seesTenant, SYSTEM_TENANT, type Scope } from '#core/identity.ts';
+import { apiVersionOf } from '#core/kind.ts';
+import type { ListPage, ListParams } from '#core/ports/resources.ts';
+import { StatusError } from '#core/status-error.ts';
+
+/** No object has this name. */
+const NO_NAME = '-';
+
+/** One page, with the first page's cursor. */
+export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps): MethodHandler {
+  return async (c) => {
+    const target = collectionTarget(c, kinds);
+    const { kind, caller, tenant } = target;
+    authorize(caller, 'list', kind);
+    const query = listQuery(c);
+    const scope = scopeOf(target, query);
+    const binding = continueBinding({
+      audience: caller.audience,
+      tenants: caller.tenants,
+      group: kind.group,
+      kind: kind.kind,
+      ...(tenant !== undefined && { tenant }),
+      ...query.texts,
+    });
+    const before = query.continueToken === undefined ? undefined : continueTokens.open(query.continueToken, binding);
+    const page = await read(target, scope, query, before);
+    const cursor = before === undefined ? cursorOf(c, target, scope, page) : before.cursor;
+    const last = page.rows.at(-1);
+    const next: ContinueState | undefined =
+      page.more && last ? { after: last, ...(cursor !== undefined && { cursor }) } : undefined;
+    return answerList(c, {
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      rows: page.rows,
+      cursor,
+      continueToken: next && continueTokens.seal(next, binding),
+    });
+  };
+
+  /** The tenants that the list is about; a list that is cut down to one is a list of that one. */
+  function scopeOf({ kind, caller, tenant }: CollectionTarget, { fields }: ListQuery): Scope {
+    if (kind.scope === 'Cluster' && !seesTenant(caller, SYSTEM_TENANT)) {
+      if (!isTenantKind(kind)) throw forbidden(caller, 'list', kind);
+      return caller;
+    }
+    if (tenant !== undefined) return { tenants: [tenant] };
+    return fields.namespace === undefined ? { tenants: caller.tenants } : narrowScope(caller, [fields.namespace]);
+  }
+
+  async function read(
+    { kind, caller, tenant }: CollectionTarget,
+    scope: Scope,
+    { fields, labels, limit }: ListQuery,
+    before: ContinueState | undefined,
+  ): Promise<ListPage> {
+    const isElsewhere = fields.namespace !== undefined && tenant !== undefined && fields.namespace !== tenant;
+    const name = fields.isEmpty || isElsewhere ? NO_NAME : fields.name;
+    const params: ListParams = {
+      group: kind.group,
+      kind: kind.kind,
+      labels,
+      limit,
+      ...(tenant !== undefined && { tenant }),
+      ...(name !== undefined && { name }),
+      ...(before && { after: before.after }),
+    };
+    if (tenant === SYSTEM_TENANT && caller.tenants !== '*' && !seesTenant(caller, SYSTEM_TENANT)) {
+      return listOwnTenants(store, caller.tenants, params);
+    }
+    const page = await store.list(scope, params);
+    // A tenant that does not exist and one that the caller may not see must answer the same.
+    const isKnown = page.rows.length > 0 || tenant === undefined || tenant === SYSTEM_TENANT;
+    if (!isKnown && !(await tenantExists(store, tenant))) throw tenantNotFound(tenant);
+    return page;
+  }
+
+  function cursorOf(c: Context<HttpEnv>, target: CollectionTarget, scope: Scope, page: ListPage): string | undefined {
+    const { caller, tenant } = target;
+    if (tenant === SYSTEM_TENANT && !seesTenant(caller, SYSTEM_TENANT)) return undefined;
+    if (page.head === undefined) {
+      warn(c, 'the event log is behind: the list is current, and has no cursor to watch from; list again');
+      return undefined;
+    }
+    try {
+      return cursors.seal(page.head, caller.audience, scope.tenants);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      warn(c, `the list has no cursor: ${error.message}`);
+      return undefined;
+    }
+  }
+}

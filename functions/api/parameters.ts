@@ -1,0 +1,50 @@
+/** Query parameters of the resource API. Names that are not here are ignored: Kubernetes clients always add some. */
+
+import type { Context } from 'hono';
+
+import type { HttpEnv } from '#http/app.ts';
+import { integerParameter, textParameter, wordParameter } from '#http/query.ts';
+import { parseFieldSelector, type FieldSelector } from '#core/field-selector.ts';
+import { parseLabelSelector, type LabelSelector } from '#core/label-selector.ts';
+import { StatusError } from '#core/status-error.ts';
+
+export const MAX_LIST_LIMIT: number = 1000;
+export const DEFAULT_LIST_LIMIT: number = 500;
+
+export interface ListQuery {
+  readonly limit: number;
+  readonly continueToken: string | undefined;
+  readonly labels: LabelSelector;
+  readonly fields: FieldSelector;
+  /** As they were sent: a continue token is bound to them. */
+  readonly texts: { readonly labelSelector?: string; readonly fieldSelector?: string };
+}
+
+/** @throws {StatusError} BadRequest, naming the parameter. */
+export function listQuery(c: Context<HttpEnv>): ListQuery {
+  const watch = wordParameter(c, 'watch', ['true', 'false', '1', '0']);
+  if (watch === 'true' || watch === '1') {
+    throw new StatusError(
+      'BadRequest',
+      'lists cannot be watched here; GET /watch/v1/events, from the cursor of a list',
+    );
+  }
+  const labelSelector = textParameter(c, 'labelSelector');
+  const fieldSelector = textParameter(c, 'fieldSelector');
+  return {
+    limit: integerParameter(c, 'limit', { min: 1, max: MAX_LIST_LIMIT }) ?? DEFAULT_LIST_LIMIT,
+    continueToken: textParameter(c, 'continue'),
+    labels: parseLabelSelector(labelSelector ?? ''),
+    fields: parseFieldSelector(fieldSelector ?? ''),
+    texts: {
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(fieldSelector !== undefined && { fieldSelector }),
+    },
+  };
+}
+
+/** A dry run that was not one would be a write that nobody wanted. */
+export function refuseDryRun(c: Context<HttpEnv>): void {
+  const isAsked = (c.req.queries('dryRun') ?? []).some((value) => value !== '');
+  if (isAsked) throw new StatusError('BadRequest', 'dryRun is not supported; nothing was written');
+}

@@ -1,0 +1,73 @@
+/** PUT and PATCH of `/status`: what controllers report. Nothing else of the object changes. */
+
+import { answerObject } from '#functions/api/answers.ts';
+import type { ApiDeps } from '#functions/api/deps.ts';
+import { bounded } from '#functions/api/desired-state.ts';
+import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
+import { refuseDryRun } from '#functions/api/parameters.ts';
+import { MERGE_PATCH } from '#functions/api/patch.ts';
+import { patchObject } from '#functions/api/patching.ts';
+import { requireResourceVersion } from '#functions/api/replace.ts';
+import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
+import { authorize } from '#http/authorize.ts';
+import { readJsonBody } from '#http/json-body.ts';
+import type { MethodHandler } from '#http/methods.ts';
+import { isJsonObject, parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
+import { mergePatch } from '#core/merge-patch.ts';
+import { readStatus, subjectOf } from '#core/object-validation.ts';
+import { checkObservedGeneration } from '#core/observed-generation.ts';
+import type { JsonText, ResourceRow } from '#core/resource.ts';
+import { validateDocument } from '#core/schema-causes.ts';
+import { keepSecrets, keepSecretsInLists } from '#core/secret-paths.ts';
+import { invalid } from '#core/status-error.ts';
+
+/** Replaces the status, if the object still is what the controller read. */
+export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
+  return async (c) => {
+    const target = objectTarget(c, kinds);
+    const { kind, caller, scope, key, address } = target;
+    authorize(caller, 'status', kind);
+    refuseDryRun(c);
+    const { preconditions, status } = readStatus(await readJsonBody(c, 'application/json'), address);
+    requireResourceVersion(address, preconditions);
+    if (status === undefined) {
+      throw invalid(subjectOf(address), [{ reason: 'FieldValueRequired', message: 'required', field: 'status' }]);
+    }
+    const current = await store.getForUpdate(scope, key);
+    if (!current) throw objectNotFound(kind, key.name);
+    const wanted = keepSecrets('status', parseJsonObject(current.status), status, kind.redact);
+    const text = checkedStatus(target, current, wanted);
+    return answerObject(c, await aboutObject(target, store.updateStatus(scope, key, text, preconditions)));
+  };
+}
+
+/** Merges a patch into the status. What the patch says of other parts does not count. */
+export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
+  return async (c) => {
+    const target = objectTarget(c, kinds);
+    const { kind, caller, scope, key, address } = target;
+    authorize(caller, 'status', kind);
+    refuseDryRun(c);
+    const body = await readJsonBody(c, MERGE_PATCH);
+    const { preconditions, status: patch } = readStatus(body, address);
+    const removesAll = body['status'] === null;
+
+    const row = await patchObject(store, target, preconditions, (current, conditions) => {
+      const merged = removesAll ? {} : mergePatch(parseJsonObject(current.status), patch ?? {});
+      const wanted = isJsonObject(merged) ? merged : {};
+      const kept = keepSecretsInLists('status', parseJsonObject(current.status), wanted, kind.redact);
+      return store.updateStatus(scope, key, checkedStatus(target, current, kept), conditions);
+    });
+    return answerObject(c, row);
+  };
+}
+
+/** The status as it will be stored; one that stays as it is stays word for word. */
+function checkedStatus({ kind, address }: ObjectTarget, current: ResourceRow, wanted: JsonObject): JsonText {
+  const stored: JsonObject = parseJsonObject(current.status);
+  if (sameJson(stored, wanted)) return current.status;
+  const { document = wanted, causes } = kind.status ? validateDocument('status', wanted, kind.status, kind.redact) : {};
+  if (causes) throw invalid(subjectOf(address), causes);
+  checkObservedGeneration(subjectOf(address), stored, document, current.generation);
+  return bounded('status', JSON.stringify(document));
+}
