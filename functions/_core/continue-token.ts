@@ -40,7 +40,7 @@ const stateSchema = v.strictObject({
 
 /** The binding of a list's tokens: equal for the same list, whatever the order of its tenants. */
 export function continueBinding(list: ListIdentity): string {
-  const tenants = list.tenants === '*' ? '*' : [...new Set(list.tenants)].sort();
+  const tenants = list.tenants === '*' ? '*' : [...new Set(list.tenants)].toSorted();
   const { audience, group, kind, tenant = null, labelSelector = '', fieldSelector = '' } = list;
   return JSON.stringify([audience, tenants, group, kind, tenant, labelSelector, fieldSelector]);
 }
@@ -81,7 +81,7 @@ function associatedData(binding: string): string {
 
 /** JSON text as bytes: what is not ASCII is escaped, so one byte is one character. */
 function asciiBytes(json: string): Uint8Array {
-  const ascii = json.replace(
+  const ascii = json.replaceAll(
     /[^\0-\x7f]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

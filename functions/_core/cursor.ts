@@ -31,7 +31,7 @@ export function encodeVector(vector: CursorVector): Uint8Array {
   if (vector.size > MAX_CURSOR_STREAMS) throw new RangeError(`a vector of ${vector.size} streams is too large`);
   const bytes: number[] = [];
   let previous = 0n;
-  for (const [stream, { seq, position }] of [...vector].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [stream, { seq, position }] of [...vector].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (!isStream(stream) || !isCount(seq) || !isCount(position)) {
       throw new RangeError(`no point of a log: stream ${stream}, seq ${seq}, position ${position}`);
     }
@@ -66,7 +66,7 @@ export function decodeVector(bytes: Uint8Array): CursorVector | undefined {
 
 /** What a cursor is bound to, as text: equal for the same audience and the same set of tenants, in any order. */
 export function cursorScope(audience: Audience, tenants: TenantSet): string {
-  const names = tenants === '*' ? tenants : [...new Set(tenants)].sort();
+  const names = tenants === '*' ? tenants : [...new Set(tenants)].toSorted();
   return `plumbline/cursor/${FORMAT_VERSION}/${audience}/${JSON.stringify(names)}`;
 }
 

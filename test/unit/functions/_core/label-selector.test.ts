@@ -95,7 +95,7 @@ describe('parseLabelSelector', () => {
   it('reads back every selector, however it is spaced', () => {
     fc.assert(
       fc.property(fc.array(requirement, { maxLength: 5 }), fc.infiniteStream(space), (requirements, spaces) => {
-        const text = requirements.map(tokens).reduce((all, next) => (all.length ? [...all, ',', ...next] : next), []);
+        const text = requirements.flatMap((next, index) => (index === 0 ? tokens(next) : [',', ...tokens(next)]));
         const spaced = text.map((token) => `${token}${spaces.next().value}`).join('');
         expect(parseLabelSelector(spaced)).toEqual(requirements);
       }),
@@ -149,7 +149,7 @@ describe('matchesSelector', () => {
   it('knows the labels of the object only, not what every JavaScript object has', () => {
     expect(matches('constructor', {})).toBe(false);
     expect(matches('!toString', {})).toBe(true);
-    expect(matches('constructor=x', { constructor: 'x' } as never)).toBe(true);
+    expect(matches('constructor=x', { constructor: 'x' })).toBe(true);
   });
 
   it('makes each pair of operators the opposite of the other', () => {
