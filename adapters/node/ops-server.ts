@@ -1,0 +1,113 @@
+/**
+ * The listener of operators and orchestrators: `/healthz` (the process answers), `/readyz` (it can do its work) and
+ * `/metrics` (Prometheus). It has no authentication and shows no tenant's data; keep it off public networks.
+ *
+ * @see https://kubernetes.io/docs/reference/using-api/health-checks/
+ */
+
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import type { Registry } from 'prom-client';
+import { type ReadinessCheck, runCheck } from '#adapters/node/readiness.ts';
+
+export interface OpsServerOptions {
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  readonly registry: Registry;
+  readonly checks: readonly ReadinessCheck[];
+  /** After which a check counts as failed. @default 2,000 */
+  readonly checkTimeoutMs?: number;
+}
+
+export interface OpsServer {
+  /** Without a slash at the end. Of a wildcard host, the loopback address. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+const DEFAULT_CHECK_TIMEOUT_MS = 2_000;
+
+/** Answers once it listens. @throws the system's error when the address cannot be had. */
+export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
+  const routes: Readonly<Record<string, () => Promise<Answer>>> = {
+    '/healthz': async () => json(200, { status: 'alive' }),
+    '/readyz': () => readiness(options.checks, options.checkTimeoutMs ?? DEFAULT_CHECK_TIMEOUT_MS),
+    '/metrics': async () => ({
+      status: 200,
+      type: options.registry.contentType,
+      body: await options.registry.metrics(),
+    }),
+  };
+  const server = createServer((request, response) => {
+    void respond(routes, request, response);
+  });
+  await listen(server, options);
+  return {
+    url: urlOf(server, options.host),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function respond(
+  routes: Readonly<Record<string, () => Promise<Answer>>>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const answer = await find(routes, request).catch((error: unknown) => json(500, { error: String(error) }));
+  response.writeHead(answer.status, {
+    'content-type': answer.type,
+    'content-length': Buffer.byteLength(answer.body),
+    'cache-control': 'no-store',
+    ...(answer.status === 405 && { allow: 'GET, HEAD' }),
+  });
+  response.end(request.method === 'HEAD' ? undefined : answer.body);
+}
+
+async function find(
+  routes: Readonly<Record<string, () => Promise<Answer>>>,
+  request: IncomingMessage,
+): Promise<Answer> {
+  const path = request.url?.split('?', 1)[0] ?? '';
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  if (!route) return json(404, { error: `there is no ${path}; there are ${Object.keys(routes).join(', ')}` });
+  if (request.method !== 'GET' && request.method !== 'HEAD') return json(405, { error: 'only GET and HEAD' });
+  return route();
+}
+
+/** 200 when every check passed, else 503; the body tells of each. */
+async function readiness(checks: readonly ReadinessCheck[], timeoutMs: number): Promise<Answer> {
+  const results = await Promise.all(checks.map((check) => runCheck(check, timeoutMs)));
+  const isReady = results.every((result) => result.status === 'ready');
+  return json(isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', checks: results });
+}
+
+async function listen(server: Server, { host, port }: OpsServerOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const reachable = LOOPBACK_OF_WILDCARD[host] ?? host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+function json(status: number, body: object): Answer {
+  return { status, type: 'application/json', body: `${JSON.stringify(body)}\n` };
+}

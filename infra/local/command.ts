@@ -1,0 +1,25 @@
+/** What the programs of this folder share: an error is told on standard error, in one line, with exit code 1. */
+
+import { StartError, messageOf } from '#infra/local/start-error.ts';
+
+/** Runs a program. Errors that the user can do nothing about keep their stack. */
+export async function runCommand(command: () => Promise<void>): Promise<void> {
+  try {
+    await command();
+  } catch (error) {
+    process.stderr.write(`${describe(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function describe(error: unknown): string {
+  if (error instanceof StartError || !(error instanceof Error)) return messageOf(error);
+  // A system call failed: a port that is taken, a folder without permission. The text names both.
+  if ('syscall' in error) return portHint(error) ?? messageOf(error);
+  return error.stack ?? messageOf(error);
+}
+
+function portHint(error: Error): string | undefined {
+  if (!('code' in error && 'port' in error && error.code === 'EADDRINUSE')) return undefined;
+  return `port ${String(error.port)} is in use by another process; set PORT, CONTROLLER_PORT or OPS_PORT to another, or to 0 for a free one`;
+}

@@ -1,0 +1,136 @@
+/**
+ * Environment variables to configuration, by one schema. All that is wrong is told at once: the variable, its value
+ * (without passwords) and what is allowed.
+ */
+
+import { resolve } from 'node:path';
+import * as v from 'valibot';
+import { StartError } from '#infra/local/start-error.ts';
+
+const LOG_FORMATS = ['pretty', 'json'] as const;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const EVENT_LOGS = ['postgres'] as const;
+const PORTS = ['PORT', 'CONTROLLER_PORT', 'OPS_PORT'] as const;
+const MAX_RETENTION_HOURS = 87_600;
+
+export interface Config {
+  readonly host: string;
+  /** 0 picks a free port; so do the other two. */
+  readonly publicPort: number;
+  readonly controllerPort: number;
+  readonly opsPort: number;
+  /** Absent: the embedded server. */
+  readonly databaseUrl: string | undefined;
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly eventLog: (typeof EVENT_LOGS)[number];
+  /** A module's path, relative to the working directory, or a package's name. */
+  readonly kindsModule: string | undefined;
+  readonly logFormat: (typeof LOG_FORMATS)[number];
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly eventRetentionHours: number;
+}
+
+/** What the schema cannot know by itself. */
+export interface ConfigOptions {
+  /** Whether standard output is a terminal: then logs are made for eyes. */
+  readonly isTerminal: boolean;
+}
+
+/**
+ * Parses the environment. A variable that is empty counts as unset.
+ * @throws {StartError} with one line per wrong variable.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>, options: ConfigOptions): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const result = v.safeParse(environmentSchema(options), given);
+  if (!result.success) throw new StartError(result.issues.map(describe).join('\n'));
+  const variables = result.output;
+  return {
+    host: variables.HOST,
+    publicPort: variables.PORT,
+    controllerPort: variables.CONTROLLER_PORT,
+    opsPort: variables.OPS_PORT,
+    databaseUrl: variables.DATABASE_URL,
+    dataDir: resolve(variables.DATA_DIR),
+    eventLog: variables.EVENT_LOG,
+    kindsModule: variables.KINDS,
+    logFormat: variables.LOG_FORMAT,
+    logLevel: variables.LOG_LEVEL,
+    eventRetentionHours: variables.EVENT_RETENTION_HOURS,
+  };
+}
+
+/** A connection URL as it may be shown: without its password. */
+export function maskDatabaseUrl(url: string): string {
+  return (
+    url
+      // Up to the last @: a password that was not percent-encoded may hold any character.
+      .replace(/(\/\/[^:@/?#]*):.*@/, '$1:***@')
+      .replace(/(password=)[^&\s]*/gi, '$1***')
+  );
+}
+
+function environmentSchema(options: ConfigOptions) {
+  return v.pipe(
+    v.object({
+      HOST: v.optional(v.pipe(v.string(), v.regex(/^[^\s/]+$/, 'a host name or an IP address')), '127.0.0.1'),
+      PORT: v.optional(port(), '8080'),
+      CONTROLLER_PORT: v.optional(port(), '8081'),
+      OPS_PORT: v.optional(port(), '9090'),
+      DATABASE_URL: v.optional(
+        v.pipe(v.string(), v.check(isDatabaseUrl, 'postgres://user:password@host:port/database')),
+      ),
+      DATA_DIR: v.optional(path("a folder's path"), '.plumbline'),
+      EVENT_LOG: v.optional(oneOf(EVENT_LOGS), 'postgres'),
+      KINDS: v.optional(path("a module's path or a package's name")),
+      LOG_FORMAT: v.optional(oneOf(LOG_FORMATS), options.isTerminal ? 'pretty' : 'json'),
+      LOG_LEVEL: v.optional(oneOf(LOG_LEVELS), 'info'),
+      EVENT_RETENTION_HOURS: v.optional(
+        integer(1, MAX_RETENTION_HOURS, `hours from 1 to ${MAX_RETENTION_HOURS}`),
+        '168',
+      ),
+    }),
+    // A partial check runs also when other variables are wrong.
+    v.partialCheck([['PORT'], ['CONTROLLER_PORT'], ['OPS_PORT']], differ, ({ input }) => {
+      const given = PORTS.map((name) => input[name]).join(', ');
+      return `${PORTS.join(', ')} are ${given}; allowed: three that differ, or 0`;
+    }),
+  );
+}
+
+function port() {
+  return integer(0, 65_535, 'an integer from 0 to 65535, where 0 picks a free port');
+}
+
+function integer(least: number, most: number, allowed: string) {
+  const isInRange = (value: number): boolean => value >= least && value <= most;
+  return v.pipe(v.string(), v.regex(/^\d{1,9}$/, allowed), v.transform(Number), v.check(isInRange, allowed));
+}
+
+function oneOf<const T extends readonly string[]>(values: T) {
+  return v.picklist(values, values.join(', '));
+}
+
+function path(allowed: string) {
+  return v.pipe(
+    v.string(),
+    v.check((value) => value.trim() !== '' && !value.includes('\0'), allowed),
+  );
+}
+
+function differ(ports: Readonly<Record<(typeof PORTS)[number], number>>): boolean {
+  const fixed = PORTS.map((name) => ports[name]).filter((number) => number !== 0);
+  return new Set(fixed).size === fixed.length;
+}
+
+function isDatabaseUrl(value: string): boolean {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  return url !== undefined && (url.protocol === 'postgres:' || url.protocol === 'postgresql:') && url.hostname !== '';
+}
+
+function describe(issue: v.BaseIssue<unknown>): string {
+  const [item] = issue.path ?? [];
+  if (!item) return issue.message;
+  return `${String(item.key)} is "${maskDatabaseUrl(String(item.value))}"; allowed: ${issue.message}`;
+}

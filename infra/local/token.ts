@@ -1,0 +1,15 @@
+/** `npm run -s token -- --role editor --tenants acme`: prints a token that the key in DATA_DIR signed. */
+
+import { runCommand } from '#infra/local/command.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { openDataDirectory } from '#infra/local/data-directory.ts';
+import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
+import { parseTokenArguments } from '#infra/local/token-arguments.ts';
+
+await runCommand(async function printToken() {
+  const params = parseTokenArguments(process.argv.slice(2));
+  const { dataDir } = readConfig(process.env, { isTerminal: false });
+  await openDataDirectory(dataDir);
+  const identity = await loadDevelopmentIdentity(dataDir);
+  process.stdout.write(`${await identity.issueToken(params)}\n`);
+});

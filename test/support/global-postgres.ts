@@ -1,0 +1,81 @@
+/** vitest's global setup: starts the PostgreSQL of the run, one for all projects that use it. */
+
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { destination, pino } from 'pino';
+import type { TestProject } from 'vitest/node';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+
+const FOLDER_PREFIX = 'plumbline-test-run-';
+// Tests kill processes, not machines: what the kernel has is not lost.
+const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '300' };
+
+interface SharedServer {
+  readonly server: Promise<EmbeddedPostgres>;
+  readonly folder: string;
+  users: number;
+}
+
+declare global {
+  // Each project loads this module anew; the process is what they share.
+  var plumblineTestPostgres: Promise<SharedServer> | undefined;
+}
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  globalThis.plumblineTestPostgres ??= open();
+  const opened = await globalThis.plumblineTestPostgres;
+  opened.users++;
+  const { url } = await opened.server;
+  project.provide('postgresAdminUrl', url);
+
+  return async function teardown() {
+    if (--opened.users > 0) return;
+    await (await opened.server).stop();
+    await rm(opened.folder, { recursive: true });
+  };
+}
+
+async function open(): Promise<SharedServer> {
+  await removeLeftovers();
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+  const programs = chosenPrograms();
+  const server = startEmbeddedPostgres({
+    dataDir: join(folder, 'data'),
+    log: pino({ level: 'warn' }, destination(2)),
+    settings: SETTINGS,
+    ...(programs !== undefined && { programs }),
+  });
+  return { server, folder, users: 0 };
+}
+
+/** `PLUMBLINE_TEST_POSTGRES=15`: Debian's and Ubuntu's package of that version. */
+function chosenPrograms(): string | undefined {
+  const version = process.env['PLUMBLINE_TEST_POSTGRES'];
+  if (!version) return undefined;
+  const programs = `/usr/lib/postgresql/${version}/bin`;
+  if (!existsSync(join(programs, 'initdb'))) {
+    throw new Error(
+      `PLUMBLINE_TEST_POSTGRES is "${version}", but ${programs} has no initdb; install postgresql-${version}`,
+    );
+  }
+  return programs;
+}
+
+/** Folders of runs that were killed. Their servers ended with them. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(FOLDER_PREFIX)) continue;
+    const pid = Number.parseInt(name.slice(FOLDER_PREFIX.length), 10);
+    if (!isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

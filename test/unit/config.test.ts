@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { type Config, maskDatabaseUrl, readConfig } from '#infra/local/config.ts';
+
+const onTerminal = { isTerminal: true };
+
+function complaintsAbout(environment: Record<string, string>): readonly string[] {
+  try {
+    readConfig(environment, onTerminal);
+  } catch (error) {
+    return error instanceof Error ? error.message.split('\n') : [];
+  }
+  return [];
+}
+
+describe('readConfig()', () => {
+  test('needs no variable at all', () => {
+    expect(readConfig({}, onTerminal)).toEqual<Config>({
+      host: '127.0.0.1',
+      publicPort: 8080,
+      controllerPort: 8081,
+      opsPort: 9090,
+      databaseUrl: undefined,
+      dataDir: `${process.cwd()}/.plumbline`,
+      eventLog: 'postgres',
+      kindsModule: undefined,
+      logFormat: 'pretty',
+      logLevel: 'info',
+      eventRetentionHours: 168,
+    });
+  });
+
+  test('takes every variable that is set', () => {
+    const config = readConfig(
+      {
+        HOST: '0.0.0.0',
+        PORT: '1',
+        CONTROLLER_PORT: '2',
+        OPS_PORT: '65535',
+        DATABASE_URL: 'postgresql://jane:secret@db.example.dev:6432/plumbline?sslmode=require',
+        DATA_DIR: '/srv/plumbline',
+        EVENT_LOG: 'postgres',
+        KINDS: './kinds.ts',
+        LOG_FORMAT: 'json',
+        LOG_LEVEL: 'debug',
+        EVENT_RETENTION_HOURS: '24',
+      },
+      onTerminal,
+    );
+    expect(config).toEqual<Config>({
+      host: '0.0.0.0',
+      publicPort: 1,
+      controllerPort: 2,
+      opsPort: 65_535,
+      databaseUrl: 'postgresql://jane:secret@db.example.dev:6432/plumbline?sslmode=require',
+      dataDir: '/srv/plumbline',
+      eventLog: 'postgres',
+      kindsModule: './kinds.ts',
+      logFormat: 'json',
+      logLevel: 'debug',
+      eventRetentionHours: 24,
+    });
+  });
+
+  test('takes an empty variable for one that is not set', () => {
+    expect(readConfig({ PORT: '', DATABASE_URL: '', LOG_FORMAT: '' }, onTerminal)).toEqual(readConfig({}, onTerminal));
+  });
+
+  test('logs JSON where nobody looks', () => {
+    expect(readConfig({}, { isTerminal: false }).logFormat).toBe('json');
+    expect(readConfig({ LOG_FORMAT: 'pretty' }, { isTerminal: false }).logFormat).toBe('pretty');
+  });
+
+  test('lets all three ports be picked', () => {
+    const { publicPort, controllerPort, opsPort } = readConfig(
+      { PORT: '0', CONTROLLER_PORT: '0', OPS_PORT: '0' },
+      onTerminal,
+    );
+    expect([publicPort, controllerPort, opsPort]).toEqual([0, 0, 0]);
+  });
+
+  test.each(['-1', '65536', '80a0', '8080.5', ' 8080', '1e3', '0x50', '99999999999999999999'])(
+    'refuses port %j',
+    (port) => {
+      expect(complaintsAbout({ CONTROLLER_PORT: port })).toEqual([
+        `CONTROLLER_PORT is "${port}"; allowed: an integer from 0 to 65535, where 0 picks a free port`,
+      ]);
+    },
+  );
+
+  test('tells all that is wrong at once, each with its value and what is allowed', () => {
+    const complaints = complaintsAbout({
+      HOST: 'a b',
+      PORT: 'x',
+      OPS_PORT: '70000',
+      DATABASE_URL: 'mysql://jane:secret@db/x',
+      DATA_DIR: ' ',
+      EVENT_LOG: 'redis',
+      KINDS: ' ',
+      LOG_FORMAT: 'xml',
+      LOG_LEVEL: 'loud',
+      EVENT_RETENTION_HOURS: '0',
+    });
+    expect(complaints).toEqual([
+      'HOST is "a b"; allowed: a host name or an IP address',
+      'PORT is "x"; allowed: an integer from 0 to 65535, where 0 picks a free port',
+      'OPS_PORT is "70000"; allowed: an integer from 0 to 65535, where 0 picks a free port',
+      'DATABASE_URL is "mysql://jane:***@db/x"; allowed: postgres://user:password@host:port/database',
+      `DATA_DIR is " "; allowed: a folder's path`,
+      'EVENT_LOG is "redis"; allowed: postgres',
+      `KINDS is " "; allowed: a module's path or a package's name`,
+      'LOG_FORMAT is "xml"; allowed: pretty, json',
+      'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
+      'EVENT_RETENTION_HOURS is "0"; allowed: hours from 1 to 87600',
+    ]);
+  });
+
+  test('refuses one port for two listeners, also beside another mistake', () => {
+    expect(complaintsAbout({ OPS_PORT: '8080', LOG_LEVEL: 'loud' })).toEqual([
+      'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
+      'PORT, CONTROLLER_PORT, OPS_PORT are 8080, 8081, 8080; allowed: three that differ, or 0',
+    ]);
+  });
+});
+
+describe('maskDatabaseUrl()', () => {
+  test.each([
+    ['postgres://jane:secret@db:5432/x', 'postgres://jane:***@db:5432/x'],
+    ['postgres://:secret@db/x', 'postgres://:***@db/x'],
+    ['postgres://jane:s/e@c:r?e#t@db/x', 'postgres://jane:***@db/x'],
+    [
+      'postgres://db/x?user=jane&password=secret&sslmode=require',
+      'postgres://db/x?user=jane&password=***&sslmode=require',
+    ],
+    ['host=db password=secret user=jane', 'host=db password=*** user=jane'],
+    ['postgres://jane@db:5432/x', 'postgres://jane@db:5432/x'],
+  ])('shows %s as %s', (url, masked) => {
+    expect(maskDatabaseUrl(url)).toBe(masked);
+  });
+});

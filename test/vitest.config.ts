@@ -1,0 +1,25 @@
+/** Each kind of test is a project: `npm test -- --project unit`. All but the unit tests share one real PostgreSQL. */
+
+import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
+
+const WITH_POSTGRES = ['contract', 'integration', 'http', 'property', 'fault'];
+const TIMEOUT_MS = 60_000;
+
+const config: ViteUserConfig = defineConfig({
+  test: {
+    // The machines that this runs on in CI have two cores, and timing is part of what is tested.
+    maxWorkers: 2,
+    projects: [project('unit', {}), ...WITH_POSTGRES.map((name) => project(name, withPostgres()))],
+  },
+});
+
+// vitest wants a default export.
+export default config;
+
+function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
+  return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], ...test } };
+}
+
+function withPostgres(): TestProjectInlineConfiguration['test'] {
+  return { globalSetup: 'test/support/global-postgres.ts', testTimeout: TIMEOUT_MS, hookTimeout: TIMEOUT_MS };
+}
