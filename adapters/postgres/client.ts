@@ -106,7 +106,9 @@ export function toCallerError(error: unknown, subject: string): unknown {
     case '23505':
       return new StatusError('AlreadyExists', `${subject} already exists`, { cause: error });
     case '23514':
-      return new StatusError('Invalid', `${subject} is invalid: ${error.constraint_name ?? error.message}`, { cause: error });
+      return new StatusError('Invalid', `${subject} is invalid: ${error.constraint_name ?? error.message}`, {
+        cause: error,
+      });
     // Documents that JSON allows and jsonb does not: NUL, lone surrogates, numbers out of range, depth.
     case '22P05':
     case '22P02':

@@ -4,7 +4,13 @@ import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import { storedColumns } from '#adapters/postgres/resource-columns.ts';
 import type { EventType, StreamEvent } from '#core/event.ts';
-import { type EventLog, type LogPoint, type LogRange, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
+import {
+  type EventLog,
+  type LogPoint,
+  type LogRange,
+  PositionExpired,
+  type ReadLimits,
+} from '#core/ports/event-log.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
 const APPEND_FLOOR_MS = 1_000;
@@ -27,7 +33,10 @@ export function postgresEventLog(sql: Sql): EventLog {
           select stream, first_seq as "firstSeq", last_seq as "lastSeq", last_position as "lastPosition"
           from plumbline.frontier where stream = any (${streams.map(String)}::bigint[])`;
         return new Map(
-          rows.map((row) => [row.stream, { firstSeq: row.firstSeq, head: { seq: row.lastSeq, position: row.lastPosition } }]),
+          rows.map((row) => [
+            row.stream,
+            { firstSeq: row.firstSeq, head: { seq: row.lastSeq, position: row.lastPosition } },
+          ]),
         );
       } catch (error) {
         throw toCallerError(error, 'event log');

@@ -33,7 +33,9 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
           redact = excluded.redact, finalizers = excluded.finalizers
         returning scope`;
       if (row?.scope !== kind.scope) {
-        throw new Error(`kind ${kind.group}/${kind.kind} is ${row?.scope ?? 'unknown'} in this database; its scope cannot change`);
+        throw new Error(
+          `kind ${kind.group}/${kind.kind} is ${row?.scope ?? 'unknown'} in this database; its scope cannot change`,
+        );
       }
     }
   } finally {

@@ -7,14 +7,18 @@ import type { Lease, Leases } from '#core/ports/leases.ts';
 export function postgresLeases(sql: Sql, holder: string): Leases {
   return {
     async acquire(key: string, durationMs: number): Promise<Lease | undefined> {
-      const [row] = await statement(() => sql<{ token: bigint | null }[]>`
-        select plumbline.acquire_lease(${key}, ${holder}, ${durationMs} * interval '1 millisecond') as token`);
+      const [row] = await statement(
+        () => sql<{ token: bigint | null }[]>`
+        select plumbline.acquire_lease(${key}, ${holder}, ${durationMs} * interval '1 millisecond') as token`,
+      );
       return row?.token == null ? undefined : { key, fencingToken: row.token };
     },
 
     async renew({ key, fencingToken }: Lease, durationMs: number): Promise<boolean> {
-      const [row] = await statement(() => sql<{ held: boolean }[]>`
-        select plumbline.renew_lease(${key}, ${String(fencingToken)}::bigint, ${durationMs} * interval '1 millisecond') as held`);
+      const [row] = await statement(
+        () => sql<{ held: boolean }[]>`
+        select plumbline.renew_lease(${key}, ${String(fencingToken)}::bigint, ${durationMs} * interval '1 millisecond') as held`,
+      );
       return row?.held ?? false;
     },
 

@@ -101,7 +101,10 @@ function toHeadPage(rows: readonly (ResourceRow & { head: HeadJson; uid: string 
     rows: found.slice(0, limit),
     more: found.length > limit,
     head: new Map<bigint, LogPoint>(
-      (headJson?.streams ?? []).map(([id, seq, position]) => [BigInt(id), { seq: BigInt(seq), position: BigInt(position) }]),
+      (headJson?.streams ?? []).map(([id, seq, position]) => [
+        BigInt(id),
+        { seq: BigInt(seq), position: BigInt(position) },
+      ]),
     ),
     pending: (headJson?.pending ?? []).map(([stream, id]) => ({ stream: BigInt(stream), id: BigInt(id) })),
   };

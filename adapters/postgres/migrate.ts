@@ -120,6 +120,8 @@ async function run(connection: Connection, migration: Migration): Promise<void> 
     await connection`commit`;
   } catch (error) {
     await connection`rollback`;
-    throw new Error(`sql/${migration.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`sql/${migration.name}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
   }
 }

@@ -9,15 +9,19 @@ export const MAX_RECORD_BYTES: number = 8 * 1024 * 1024;
 export function postgresOutbox(sql: Sql): Outbox {
   return {
     async pendingStreams(): Promise<readonly bigint[]> {
-      const rows = await statement(() => sql<{ stream: bigint }[]>`
-        select stream from plumbline.pending_streams() stream order by stream`);
+      const rows = await statement(
+        () => sql<{ stream: bigint }[]>`
+        select stream from plumbline.pending_streams() stream order by stream`,
+      );
       return rows.map((row) => row.stream);
     },
 
     async publishBatch(stream: bigint, { maxCount, maxBytes }: BatchLimits): Promise<PublishResult> {
-      const [result] = await statement(() => sql<PublishResult[]>`
+      const [result] = await statement(
+        () => sql<PublishResult[]>`
         select outcome, published
-        from plumbline.publish_batch(${String(stream)}::bigint, ${maxCount}, ${maxBytes}, ${MAX_RECORD_BYTES})`);
+        from plumbline.publish_batch(${String(stream)}::bigint, ${maxCount}, ${maxBytes}, ${MAX_RECORD_BYTES})`,
+      );
       if (!result) throw new Error('publish_batch returned no row');
       return result;
     },

@@ -48,7 +48,10 @@ export function columnsNow(sql: Sql): Fragment {
 
 /** `and …` for each requirement of a label selector, on the column `labels` of `r`. */
 export function selectorCondition(sql: Sql, requirements: readonly SelectorRequirement[]): Fragment {
-  return requirements.reduce((condition, requirement) => sql`${condition} and ${oneRequirement(sql, requirement)}`, sql``);
+  return requirements.reduce(
+    (condition, requirement) => sql`${condition} and ${oneRequirement(sql, requirement)}`,
+    sql``,
+  );
 }
 
 function oneRequirement(sql: Sql, { key, operator, values }: SelectorRequirement): Fragment {

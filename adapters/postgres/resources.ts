@@ -8,7 +8,15 @@ import { listAtHead } from '#adapters/postgres/listing.ts';
 import { shownColumns, storedColumns } from '#adapters/postgres/resource-columns.ts';
 import { snapshotAtHead } from '#adapters/postgres/snapshot.ts';
 import type { Scope } from '#core/identity.ts';
-import type { DesiredState, ListPage, ListParams, NewResource, Preconditions, ResourceStore, Snapshot } from '#core/ports/resources.ts';
+import type {
+  DesiredState,
+  ListPage,
+  ListParams,
+  NewResource,
+  Preconditions,
+  ResourceStore,
+  Snapshot,
+} from '#core/ports/resources.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 import { StatusError } from '#core/status-error.ts';
 
@@ -68,7 +76,12 @@ export function postgresResources(sql: Sql): ResourceStore {
       });
     },
 
-    async update(scope: Scope, key: ResourceKey, state: DesiredState, preconditions: Preconditions): Promise<ResourceRow> {
+    async update(
+      scope: Scope,
+      key: ResourceKey,
+      state: DesiredState,
+      preconditions: Preconditions,
+    ): Promise<ResourceRow> {
       return write(
         scope,
         key,
@@ -79,7 +92,12 @@ export function postgresResources(sql: Sql): ResourceStore {
       );
     },
 
-    async updateStatus(scope: Scope, key: ResourceKey, status: string, preconditions: Preconditions): Promise<ResourceRow> {
+    async updateStatus(
+      scope: Scope,
+      key: ResourceKey,
+      status: string,
+      preconditions: Preconditions,
+    ): Promise<ResourceRow> {
       return write(scope, key, preconditions, sql`status = ${status}::text::jsonb`);
     },
 
@@ -113,7 +131,12 @@ export function postgresResources(sql: Sql): ResourceStore {
     },
   };
 
-  async function write(scope: Scope, key: ResourceKey, preconditions: Preconditions, assignments: Fragment): Promise<ResourceRow> {
+  async function write(
+    scope: Scope,
+    key: ResourceKey,
+    preconditions: Preconditions,
+    assignments: Fragment,
+  ): Promise<ResourceRow> {
     const row = await read(key, async () => {
       const [found] = await sql<WrittenRow[]>`
         with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for no key update),
@@ -135,7 +158,8 @@ export function postgresResources(sql: Sql): ResourceStore {
 
 /** A write that found its row but did not happen was either refused by a precondition, or would have changed nothing. */
 function judge(row: WrittenRow | undefined, key: ResourceKey, { uid, resourceVersion }: Preconditions): WrittenRow {
-  if (!row) throw new StatusError('NotFound', `${subject(key)} not found`, { details: { name: key.name, kind: key.kind } });
+  if (!row)
+    throw new StatusError('NotFound', `${subject(key)} not found`, { details: { name: key.name, kind: key.kind } });
   if (row.outcome !== 'kept') return row;
   if (uid !== undefined && row.uid !== uid) {
     throw new StatusError(
@@ -170,7 +194,10 @@ function subject(about: { readonly kind: string; readonly name?: string }): stri
   return about.name === undefined ? about.kind : `${about.kind} "${about.name}"`;
 }
 
-async function read<T>(about: { readonly kind: string; readonly name?: string }, statement: () => Promise<T>): Promise<T> {
+async function read<T>(
+  about: { readonly kind: string; readonly name?: string },
+  statement: () => Promise<T>,
+): Promise<T> {
   try {
     return await statement();
   } catch (error) {

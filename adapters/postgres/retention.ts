@@ -12,8 +12,10 @@ export function postgresRetention(sql: Sql): Retention {
     },
 
     async expire(olderThanMs: number): Promise<number> {
-      const [row] = await statement(() => sql<{ dropped: number }[]>`
-        select plumbline.expire_event_log(clock_timestamp() - ${olderThanMs} * interval '1 millisecond') as dropped`);
+      const [row] = await statement(
+        () => sql<{ dropped: number }[]>`
+        select plumbline.expire_event_log(clock_timestamp() - ${olderThanMs} * interval '1 millisecond') as dropped`,
+      );
       return row?.dropped ?? 0;
     },
   };

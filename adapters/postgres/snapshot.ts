@@ -50,7 +50,10 @@ async function* pages(
   streams: readonly bigint[],
   kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
 ): AsyncGenerator<readonly ResourceRow[], void> {
-  const isWanted = kinds === undefined ? connection`true` : connection`(r.api_group, r.kind) in (
+  const isWanted =
+    kinds === undefined
+      ? connection`true`
+      : connection`(r.api_group, r.kind) in (
     select * from unnest(${kinds.map(({ group }) => group)}::text[], ${kinds.map(({ kind }) => kind)}::text[]))`;
   const isVisible: Fragment =
     scope.tenants === '*' ? connection`true` : connection`r.tenant = any (${[...scope.tenants]}::text[])`;
