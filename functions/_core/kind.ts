@@ -62,7 +62,7 @@ export function defineKind<Spec extends object, Status extends object = object>(
   definition: KindDefinition<Spec, Status>,
 ): Kind<Spec, Status> {
   const { group, version, kind, plural, scope, spec, status, redact = [], finalizers = [] } = definition;
-  const singular = definition.singular ?? `${kind}`.toLowerCase();
+  const singular = definition.singular ?? lowerCase(kind);
   const problems: string[] = [];
 
   check('group', group, dnsSubdomainProblem);
@@ -110,6 +110,11 @@ export function defineKind<Spec extends object, Status extends object = object>(
     if (!isSchema) problems.push(`${field} must be a valibot schema, such as v.object({…})`);
     else if ('async' in schema && schema.async === true) problems.push(`${field} must be a synchronous schema`);
   }
+}
+
+/** Definitions may come from JavaScript: a kind that is no text is reported, not thrown upon. */
+function lowerCase(kind: unknown): string {
+  return typeof kind === 'string' ? kind.toLowerCase() : '';
 }
 
 /** `group/version`, as objects name it. */

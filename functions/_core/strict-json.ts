@@ -35,7 +35,15 @@ export function parseStrictJson(text: string): JsonValue {
   function value(): JsonValue {
     const first = text[at];
     const parsed =
-      first === '{' ? object() : first === '[' ? array() : first === '"' ? string('value') : (word() ?? number());
+      first === '{'
+        ? object()
+        : first === '['
+          ? array()
+          : first === '"'
+            ? string('value')
+            : scan(WORD)
+              ? word()
+              : number();
     skipWhitespace();
     return parsed;
   }
@@ -111,10 +119,9 @@ export function parseStrictJson(text: string): JsonValue {
     return parsed;
   }
 
-  function word(): boolean | null | undefined {
-    const start = at;
-    if (!scan(WORD)) return undefined;
-    return text[start] === 'n' ? null : text[start] === 't';
+  function word(): boolean | null {
+    const last = text.slice(at - 4, at);
+    return last === 'null' ? null : last === 'true';
   }
 
   function take(symbol: string): boolean {

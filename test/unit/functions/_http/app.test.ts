@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+
+import { createHttpApp } from '#http/app.ts';
+import { methods } from '#http/methods.ts';
+import type { Logger } from '#core/ports/logger.ts';
+import { StatusError } from '#core/status-error.ts';
+
+interface Line {
+  readonly level: string;
+  readonly fields: Record<string, unknown>;
+}
+
+function logTo(lines: Line[]): Logger {
+  const writer = (level: string) => (fields: object) => void lines.push({ level, fields: { ...fields } });
+  return { debug: writer('debug'), info: writer('info'), warn: writer('warn'), error: writer('error') };
+}
+
+const lines: Line[] = [];
+const app = createHttpApp({ logger: logTo(lines) });
+app.all('/thing', methods({ GET: (c) => c.text('a thing'), DELETE: (c) => c.text('gone') }));
+app.get('/fault', () => {
+  throw new Error('password=hunter2');
+});
+app.get('/later', () => {
+  throw new StatusError('ServiceUnavailable', 'the database is away', { details: { retryAfterSeconds: 7 } });
+});
+app.get('/who', () => {
+  throw new StatusError('Unauthorized', 'a token is needed');
+});
+
+test('a fault of ours is a generic 500 outside, and its cause is in the log with the id of the request', async () => {
+  const response = await app.request('/fault', { headers: { 'X-Request-Id': 'req-1' } });
+  expect(response.status).toBe(500);
+  expect(response.headers.get('X-Request-Id')).toBe('req-1');
+  const body = await response.text();
+  expect(JSON.parse(body)).toMatchObject({ kind: 'Status', reason: 'InternalError', code: 500 });
+  expect(body).not.toContain('hunter2');
+  const line = lines.find(({ level }) => level === 'error');
+  expect(line?.fields).toMatchObject({ requestId: 'req-1', path: '/fault', err: { message: 'password=hunter2' } });
+});
+
+test('an answer says when to come again, and that a token is needed', async () => {
+  expect((await app.request('/later')).headers.get('Retry-After')).toBe('7');
+  expect((await app.request('/who')).headers.get('WWW-Authenticate')).toBe('Bearer');
+});
+
+test('a request id is made where none is given or the given one is not sane', async () => {
+  for (const given of [undefined, '', 'has spaces', 'x'.repeat(129), 'a"b']) {
+    const response = await app.request('/thing', { headers: given === undefined ? {} : { 'X-Request-Id': given } });
+    expect(response.headers.get('X-Request-Id')).toMatch(/^[0-9a-f-]{36}$/);
+  }
+});
+
+test('the log has the path of a request, and neither its query nor its token', async () => {
+  await app.request('/thing?from=secret-cursor', { headers: { Authorization: 'Bearer secret-token' } });
+  expect(lines.some(({ fields }) => fields['path'] === '/thing' && fields['status'] === 200)).toBe(true);
+  expect(JSON.stringify(lines)).not.toMatch(/secret-(cursor|token)/);
+});
+
+test('an unknown path is 404, and an unknown verb 405 with those that there are', async () => {
+  const missing = await app.request('/nothing');
+  expect(await missing.json()).toMatchObject({ kind: 'Status', code: 404, reason: 'NotFound' });
+  for (const method of ['POST', 'OPTIONS', 'PROPFIND', 'constructor']) {
+    const refused = await app.request('/thing', { method });
+    expect(refused.status).toBe(405);
+    expect(refused.headers.get('Allow')).toBe('GET, HEAD, DELETE');
+    expect(await refused.json()).toMatchObject({ kind: 'Status', reason: 'MethodNotAllowed' });
+  }
+  const head = await app.request('/thing', { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+});
