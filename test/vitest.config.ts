@@ -17,7 +17,10 @@ const config: ViteUserConfig = defineConfig({
 export default config;
 
 function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
-  return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], ...test } };
+  return {
+    extends: true,
+    test: { name, include: [`test/${name}/**/*.test.ts`], setupFiles: 'test/support/end-with-runner.ts', ...test },
+  };
 }
 
 function withPostgres(): TestProjectInlineConfiguration['test'] {

@@ -1,7 +1,7 @@
 /** Structured logs on standard output: JSON lines for machines, coloured lines for eyes. */
 
 import { type DestinationStream, type Logger, destination, pino } from 'pino';
-import { PinoPretty } from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 
 export interface LoggerOptions {
   readonly format: 'pretty' | 'json';
@@ -32,12 +32,8 @@ export function createLogger(options: LoggerOptions): Logger {
   );
 }
 
-/** In this thread: a worker would cost 30 MiB and lose lines at a crash. */
+/** In this thread and at once: a worker would cost 30 MiB, and a stream could lose the last lines before an exit. */
 function pretty(stream: DestinationStream): DestinationStream {
-  return PinoPretty({
-    colorize: process.stdout.isTTY,
-    destination: stream,
-    sync: true,
-    translateTime: 'SYS:HH:MM:ss.l',
-  });
+  const prettify = prettyFactory({ colorize: process.stdout.isTTY, translateTime: 'SYS:HH:MM:ss.l' });
+  return { write: (line) => stream.write(prettify(line)) };
 }

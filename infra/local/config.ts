@@ -67,7 +67,7 @@ export function maskDatabaseUrl(url: string): string {
     url
       // Up to the last @: a password that was not percent-encoded may hold any character.
       .replace(/(\/\/[^:@/?#]*):.*@/, '$1:***@')
-      .replace(/(password=)[^&\s]*/gi, '$1***')
+      .replaceAll(/(password=)[^&\s]*/gi, '$1***')
   );
 }
 

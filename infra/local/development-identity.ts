@@ -9,15 +9,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  type JSONWebKeySet,
-  type JWK,
-  SignJWT,
-  calculateJwkThumbprint,
-  exportJWK,
-  generateKeyPair,
-  importJWK,
-} from 'jose';
+import { type JSONWebKeySet, SignJWT, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
+import * as v from 'valibot';
 import type { Audience, Role, TenantSet } from '#core/identity.ts';
 import { createPrivateFile, openPrivateDirectory } from '#infra/local/data-directory.ts';
 import { audienceClaim } from '#http/authenticate.ts';
@@ -28,6 +21,17 @@ export const DEVELOPMENT_ISSUER = 'plumbline/development';
 
 const ALGORITHM = 'EdDSA';
 const KEY_FILE = 'development.jwk.json';
+
+const PrivateJwkSchema = v.object({
+  kty: v.literal('OKP'),
+  crv: v.literal('Ed25519'),
+  x: v.string(),
+  d: v.string(),
+  kid: v.string(),
+  alg: v.literal(ALGORITHM),
+  use: v.literal('sig'),
+});
+type PrivateJwk = v.InferOutput<typeof PrivateJwkSchema>;
 
 export interface TokenParams {
   readonly subject: string;
@@ -87,12 +91,12 @@ async function makeKey(path: string): Promise<string> {
   return (await createPrivateFile(path, `${text}\n`)) ? text : readFile(path, 'utf8');
 }
 
-function parseKey(path: string, text: string): JWK & { readonly kid: string } {
+function parseKey(path: string, text: string): PrivateJwk {
   try {
-    const jwk: JWK = JSON.parse(text);
-    if (jwk.kty === 'OKP' && jwk.crv === 'Ed25519' && jwk.x && jwk.d && jwk.kid) return { ...jwk, kid: jwk.kid };
-  } catch {
-    // Told below.
+    return v.parse(PrivateJwkSchema, JSON.parse(text));
+  } catch (error) {
+    throw new StartError(`${path} is not an Ed25519 private key in JWK form; remove it to have a new one made`, {
+      cause: error,
+    });
   }
-  throw new StartError(`${path} is not an Ed25519 private key in JWK form; remove it to have a new one made`);
 }

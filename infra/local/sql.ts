@@ -5,51 +5,66 @@
 
 import postgres from 'postgres';
 import { runCommand } from '#infra/local/command.ts';
-import { type Config, maskDatabaseUrl, readConfig } from '#infra/local/config.ts';
-import { readRunFile } from '#infra/local/run-file.ts';
+import { maskDatabaseUrl, readConfig } from '#infra/local/config.ts';
+import { findDatabaseUrl } from '#infra/local/find-database.ts';
 import { StartError, messageOf } from '#infra/local/start-error.ts';
 import { formatTable } from '#infra/local/table.ts';
 
 const CONNECT_TIMEOUT_SECONDS = 5;
+// postgres.js waits without end when the server went away under a query.
+const CLOSE_TIMEOUT_SECONDS = 1;
+
+/** Of one statement, in postgres.js's raw form; its types do not know that there may be no columns. */
+interface Result extends Iterable<readonly (Buffer | null)[]> {
+  readonly command: string;
+  readonly count: number | null;
+  readonly columns?: readonly { readonly name: string }[];
+}
 
 await runCommand(async function runSql() {
   const [statement, ...rest] = process.argv.slice(2);
   if (!statement?.trim() || rest.length > 0) throw new StartError('usage: npm run -s sql -- "<one statement, quoted>"');
-  const url = await findDatabase(readConfig(process.env, { isTerminal: false }));
-  const sql = postgres(url, { max: 1, connect_timeout: CONNECT_TIMEOUT_SECONDS, onnotice: printNotice });
+  const url = await findDatabaseUrl(readConfig(process.env, { isTerminal: false }));
+  const sql = postgres(url, {
+    max: 1,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    fetch_types: false,
+    onnotice: printNotice,
+  });
   try {
     // Raw: as PostgreSQL prints the values, not as JavaScript would.
-    const result = await sql.unsafe(statement).raw();
-    const header = result.columns.map((column) => column.name);
-    const rows = result.map((row) => row.map((value: Buffer | null) => value?.toString('utf8') ?? null));
-    process.stdout.write(header.length > 0 ? formatTable(header, rows) : `${commandTag(result)}\n`);
+    const result: Result | readonly Result[] = await sql.unsafe(statement).raw();
+    for (const each of 'command' in result ? [result] : result) process.stdout.write(show(each));
   } catch (error) {
-    throw new StartError(explain(error, url), { cause: error });
+    throw explain(error, url);
   } finally {
-    await sql.end();
+    await sql.end({ timeout: CLOSE_TIMEOUT_SECONDS });
   }
 });
 
-async function findDatabase(config: Config): Promise<string> {
-  const url = config.databaseUrl ?? (await readRunFile(config.dataDir))?.databaseUrl;
-  if (url === undefined) {
-    throw new StartError(`no instance runs in ${config.dataDir}: run npm start there first, or set DATABASE_URL`);
-  }
-  return url;
-}
-
-function commandTag(result: { readonly command: string; readonly count: number | null }): string {
-  return result.count === null ? result.command : `${result.command} ${result.count}`;
+/** The rows, if it has columns, and what PostgreSQL says was done; a select says it by its rows. */
+function show(result: Result): string {
+  const tag = result.count === null ? result.command : `${result.command} ${result.count}`;
+  if (!result.columns) return `${tag}\n`;
+  const header = result.columns.map((column) => column.name);
+  const rows = Array.from(result, (row) => row.map((value) => value?.toString('utf8') ?? null));
+  const table = formatTable(header, rows);
+  return result.command === 'SELECT' ? table : `${table}${tag}\n`;
 }
 
 function printNotice(notice: postgres.Notice): void {
   process.stderr.write(`${notice['severity'] ?? 'NOTICE'}: ${notice['message'] ?? ''}\n`);
 }
 
-function explain(error: unknown, url: string): string {
-  if (!(error instanceof postgres.PostgresError)) {
-    return `${maskDatabaseUrl(url)} cannot be reached: ${messageOf(error)}; does the instance run?`;
+/** Errors of PostgreSQL and of the connection are the user's to know; others are faults. */
+function explain(error: unknown, url: string): unknown {
+  if (error instanceof postgres.PostgresError) {
+    const more = [error.detail && `detail: ${error.detail}`, error.hint && `hint: ${error.hint}`];
+    const lines = [`${error.severity} ${error.code}: ${error.message}`, ...more].filter(Boolean);
+    return new StartError(lines.join('\n'), { cause: error });
   }
-  const more = [error.detail && `detail: ${error.detail}`, error.hint && `hint: ${error.hint}`];
-  return [`${error.severity} ${error.code}: ${error.message}`, ...more].filter(Boolean).join('\n');
+  if (!(error instanceof Error && 'code' in error)) return error;
+  return new StartError(`${maskDatabaseUrl(url)} cannot be reached: ${messageOf(error)}; does the instance run?`, {
+    cause: error,
+  });
 }

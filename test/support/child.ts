@@ -20,16 +20,21 @@ export interface Child {
     readonly errors: string;
   }>;
   send(line: string): void;
+  /** Ends its standard input. */
+  end(): void;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** Runs `node <program> <args>`. A program that reads its standard input sees its end when the test ends. */
+/** Runs `node <program> <args>`. It is killed when the test's process exits. */
 export function startChild(program: string, args: readonly string[], options: ChildOptions = {}): Child {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: options.cwd ?? process.cwd(),
     env: { ...process.env, ...options.env },
     stdio: 'pipe',
   });
+  const killWithUs = (): void => void child.kill('SIGKILL');
+  process.once('exit', killWithUs);
+  child.once('exit', () => process.off('exit', killWithUs));
   const errors: string[] = [];
   child.stderr.setEncoding('utf8').on('data', (text: string) => errors.push(text));
   child.stdin.on('error', () => undefined);
@@ -42,6 +47,7 @@ export function startChild(program: string, args: readonly string[], options: Ch
       return done ? undefined : value;
     },
     send: (line) => void child.stdin.write(`${line}\n`),
+    end: () => void child.stdin.end(),
     kill: (signal) => void child.kill(signal),
   };
 }

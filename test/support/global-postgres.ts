@@ -1,7 +1,7 @@
 /** vitest's global setup: starts the PostgreSQL of the run, one for all projects that use it. */
 
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { destination, pino } from 'pino';
@@ -40,6 +40,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 async function open(): Promise<SharedServer> {
   await removeLeftovers();
   const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+  // Root's server runs under another account, which must be able to enter.
+  await chmod(folder, 0o711);
   const programs = chosenPrograms();
   const server = startEmbeddedPostgres({
     dataDir: join(folder, 'data'),

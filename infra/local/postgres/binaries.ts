@@ -5,6 +5,7 @@
 
 import { chmod, cp, mkdtemp, readFile, readdir, rename, rm, stat, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import * as v from 'valibot';
 import { type Account, canEnter } from '#infra/local/postgres/account.ts';
 import { openSharedDirectory } from '#infra/local/postgres/places.ts';
 import { run } from '#infra/local/postgres/run.ts';
@@ -16,6 +17,11 @@ export interface PostgresBinaries {
   /** 18, say. A cluster belongs to one major version. */
   readonly majorVersion: number;
 }
+
+// What the packages hold.
+const ModuleSchema = v.object({ postgres: v.string() });
+const PackageSchema = v.object({ version: v.string() });
+const LinksSchema = v.array(v.object({ source: v.string(), target: v.string() }));
 
 const PLATFORM_NAMES: Readonly<Record<string, string>> = { win32: 'windows' };
 
@@ -53,8 +59,8 @@ async function nativeDirectory(account: Account | undefined): Promise<string> {
 async function packageOf(name: string, platform: string): Promise<string> {
   try {
     // The name is computed, so that no other platform's package has to be installed.
-    const { postgres }: { readonly postgres: string } = await import(name);
-    return dirname(dirname(dirname(postgres)));
+    const module: unknown = await import(name);
+    return dirname(dirname(dirname(v.parse(ModuleSchema, module).postgres)));
   } catch (error) {
     throw new StartError(
       `there is no bundled PostgreSQL for ${platform} here (npm package ${name}); set DATABASE_URL to a server`,
@@ -64,15 +70,14 @@ async function packageOf(name: string, platform: string): Promise<string> {
 }
 
 async function versionOf(packageDirectory: string): Promise<string> {
-  const { version }: { version: string } = JSON.parse(await readFile(join(packageDirectory, 'package.json'), 'utf8'));
-  return version;
+  const text = await readFile(join(packageDirectory, 'package.json'), 'utf8');
+  return v.parse(PackageSchema, JSON.parse(text)).version;
 }
 
 /** npm packages hold no symbolic links; an install script makes the libraries' ones, where install scripts may run. */
 async function completeLinks(packageDirectory: string): Promise<void> {
   const list = await readFile(join(packageDirectory, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
-  const links: readonly { readonly source: string; readonly target: string }[] = JSON.parse(list);
-  for (const { source, target } of links) {
+  for (const { source, target } of v.parse(LinksSchema, JSON.parse(list))) {
     const name = source.slice(source.lastIndexOf('/') + 1);
     await symlink(name, join(packageDirectory, target)).catch((error: unknown) => {
       if (!hasCode(error, 'EEXIST')) throw error;

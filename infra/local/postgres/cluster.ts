@@ -78,13 +78,10 @@ async function makeCluster(home: ClusterHome, binaries: PostgresBinaries, direct
 }
 
 function initdbArguments(directory: string, passwordFile: string, binaries: PostgresBinaries): readonly string[] {
-  return [
-    ...['--pgdata', directory, '--username', DATABASE_NAME, '--pwfile', passwordFile],
-    ...['--auth', 'scram-sha-256', '--encoding', 'UTF8', '--locale', 'C', '--no-instructions'],
-    ...(binaries.majorVersion >= BUILTIN_LOCALE_SINCE
-      ? ['--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8']
-      : []),
-  ];
+  const hasBuiltinLocale = binaries.majorVersion >= BUILTIN_LOCALE_SINCE;
+  const locale = hasBuiltinLocale ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : [];
+  const superuser = [`--username=${DATABASE_NAME}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
+  return [`--pgdata=${directory}`, ...superuser, '--encoding=UTF8', '--locale=C', ...locale, '--no-instructions'];
 }
 
 async function flush(directory: string): Promise<void> {

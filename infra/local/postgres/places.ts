@@ -3,13 +3,16 @@
  * account that PostgreSQL runs under cannot go.
  */
 
-import { chmod, lstat, mkdir, mkdtemp, realpath } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readFile, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
+import { lockInstance } from '#infra/local/instance-lock.ts';
 import { type Account, canEnter } from '#infra/local/postgres/account.ts';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
+import { StartError, hasCode, messageOf } from '#infra/local/start-error.ts';
 
 const DURABLE_DIRECTORY = '/var/lib/plumbline';
+const TEMPORARY_PREFIX = 'plumbline-data-';
+const ORIGIN_FILE = 'data-directory';
 const OPEN_DIRECTORY_MODE = 0o755;
 const WRITABLE_BY_OTHERS = 0o022;
 
@@ -34,15 +37,46 @@ export async function openSharedDirectory(account: Account | undefined): Promise
 }
 
 /**
- * A new folder for the data of `dataDir`, as durable as that is: data of the temp folder stay in the temp folder,
- * whose cleaning then removes both.
+ * A new folder for the data of `dataDir`, as durable as that is. Data of the temp folder stay in the temp folder, and
+ * are removed by a later call once their DATA_DIR is gone; others are never removed.
  */
 export async function makeDataPlace(account: Account, dataDir: string): Promise<string> {
   const temporary = await realpath(tmpdir());
-  if (`${await realpath(dataDir)}${sep}`.startsWith(`${temporary}${sep}`) && (await canEnter(account, temporary))) {
-    return mkdtemp(join(temporary, 'plumbline-'));
+  const origin = await realpath(dataDir);
+  if (!origin.startsWith(`${temporary}${sep}`) || !(await canEnter(account, temporary))) {
+    return mkdtemp(join(await openSharedDirectory(account), 'data-'));
   }
-  return mkdtemp(join(await openSharedDirectory(account), 'data-'));
+  await removeAbandoned(temporary);
+  const place = await mkdtemp(join(temporary, TEMPORARY_PREFIX));
+  await writeFile(join(place, ORIGIN_FILE), origin);
+  return place;
+}
+
+async function removeAbandoned(temporary: string): Promise<void> {
+  for (const name of await readdir(temporary)) {
+    const place = join(temporary, name);
+    if (name.startsWith(TEMPORARY_PREFIX) && (await isAbandoned(place))) {
+      await rm(place, { recursive: true, force: true, maxRetries: 10 });
+    }
+  }
+}
+
+/** Only what we made ourselves can be: nobody else can make a file of ours. */
+async function isAbandoned(place: string): Promise<boolean> {
+  try {
+    const file = join(place, ORIGIN_FILE);
+    if ((await lstat(file)).uid !== process.getuid?.()) return false;
+    const origin = await readFile(file, 'utf8');
+    const isGone = await stat(origin).then(
+      () => false,
+      (error: unknown) => hasCode(error, 'ENOENT'),
+    );
+    // A server may outlive its DATA_DIR.
+    if (isGone) (await lockInstance(place)).release();
+    return isGone;
+  } catch {
+    return false;
+  }
 }
 
 /** What another account could write to must not be run or trusted: somebody may have made the folder before us. */

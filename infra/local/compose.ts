@@ -1,0 +1,192 @@
+/** Puts the functions together for one process: which adapters they get, and how they start and stop. */
+
+import { randomBytes } from 'node:crypto';
+import { createLocalJWKSet } from 'jose';
+import type { HttpBindings } from '@hono/node-server';
+import type { Logger } from 'pino';
+import packageJson from '../../package.json' with { type: 'json' };
+import { secretBox } from '#adapters/ciphers/secret-box.ts';
+import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
+import { createMetrics, type Metrics } from '#adapters/node/metrics.ts';
+import { startOpsServer } from '#adapters/node/ops-server.ts';
+import { socketSse } from '#adapters/node/socket-sse.ts';
+import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { postgresEventLog } from '#adapters/postgres/event-log.ts';
+import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { postgresOutbox } from '#adapters/postgres/outbox.ts';
+import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
+import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
+import { postgresResources } from '#adapters/postgres/resources.ts';
+import { postgresRetention } from '#adapters/postgres/retention.ts';
+import { postgresStreams } from '#adapters/postgres/streams.ts';
+import { createContinueTokens } from '#core/continue-token.ts';
+import { createCursors } from '#core/cursor.ts';
+import type { Audience } from '#core/identity.ts';
+import { createApi } from '#functions/api/handler.ts';
+import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
+import { runRetention } from '#functions/publish/run-retention.ts';
+import { createWatch } from '#functions/watch/handler.ts';
+import { createHub, type Hub } from '#functions/watch/hub.ts';
+import { authenticate } from '#http/authenticate.ts';
+import type { Config } from '#infra/local/config.ts';
+import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
+import { loadKinds } from '#infra/local/kinds.ts';
+import { localReadiness } from '#infra/local/readiness.ts';
+
+export interface ComposeOptions {
+  readonly config: Config;
+  /** Migrated already. */
+  readonly databaseUrl: string;
+  readonly logger: Logger;
+  readonly keys: DevelopmentIdentity;
+}
+
+export interface LocalServers {
+  readonly publicUrl: string;
+  readonly controllerUrl: string;
+  readonly opsUrl: string;
+  /** Stops intake, ends streams with their cursor, finishes the batch in flight. */
+  stop(): Promise<void>;
+}
+
+/** @throws {StartError} for kinds that cannot be loaded; the system's error for ports that cannot be had. */
+export async function composeLocal({ config, databaseUrl, logger, keys }: ComposeOptions): Promise<LocalServers> {
+  const kinds = await loadKinds(config.kindsModule);
+  await registerKinds(databaseUrl, kinds.all);
+
+  // Pools of their own: a herd of resuming watchers must not take the connections of writes, nor of the publisher.
+  const pool = (name: string, maxConnections: number): Sql =>
+    connect(databaseUrl, { applicationName: `plumbline ${name}`, maxConnections, role: 'plumbline_server' });
+  const pools = { api: pool('api', 10), watch: pool('watch', 6), publish: pool('publish', 4), ops: pool('ops', 1) };
+  const lifetime = new AbortController();
+  const metrics = createMetrics(() => readOutboxState(pools.ops));
+  const running = startBackground({
+    config,
+    databaseUrl,
+    logger,
+    metrics,
+    sql: pools.publish,
+    signal: lifetime.signal,
+  });
+
+  const box = secretBox(await loadCursorKeys(pools.ops, randomBytes));
+  const cursors = createCursors(box);
+  const log = postgresEventLog(pools.watch);
+  const streams = postgresStreams(pools.watch);
+  const hub: Hub = createHub({
+    log,
+    streams,
+    cursors,
+    onIsolationViolation: (stream) => {
+      metrics.isolationViolations.inc();
+      logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
+    },
+    onOpen: () => metrics.activeStreams.inc(),
+    onEnd: (reason) => {
+      metrics.activeStreams.dec();
+      metrics.endedStreams.inc({ reason });
+    },
+  });
+
+  const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
+    const authenticated = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer });
+    const shared = { kinds, cursors, authenticate: authenticated, logger: logger.child({ audience }) };
+    const api = createApi({
+      ...shared,
+      store: postgresResources(pools.api),
+      continueTokens: createContinueTokens(box),
+      version: packageJson.version,
+    });
+    const watch = createWatch({
+      ...shared,
+      store: postgresResources(pools.watch),
+      log,
+      streams,
+      hub,
+      transport: socketSse,
+    });
+    const fetch = (request: Request, env: HttpBindings): Response | Promise<Response> =>
+      (new URL(request.url).pathname.startsWith('/watch/') ? watch : api).fetch(request, env);
+    return startHttpServer({ host: config.host, port, fetch: timed(fetch, metrics) });
+  };
+  const publicServer = await listen('public', config.publicPort);
+  const controllerServer = await listen('private', config.controllerPort);
+  const opsServer = await startOpsServer({
+    host: config.host,
+    port: config.opsPort,
+    registry: metrics.registry,
+    checks: localReadiness(pools.ops),
+  });
+
+  return {
+    publicUrl: publicServer.url,
+    controllerUrl: controllerServer.url,
+    opsUrl: opsServer.url,
+    async stop(): Promise<void> {
+      hub.stop();
+      await Promise.all([publicServer.stop(), controllerServer.stop()]);
+      lifetime.abort();
+      await running;
+      await opsServer.stop();
+      await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 5 })));
+    },
+  };
+}
+
+interface BackgroundOptions {
+  readonly config: Config;
+  readonly databaseUrl: string;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly sql: Sql;
+  readonly signal: AbortSignal;
+}
+
+/** Resolves when all of it has ended. */
+async function startBackground({
+  config,
+  databaseUrl,
+  logger,
+  metrics,
+  sql,
+  signal,
+}: BackgroundOptions): Promise<void> {
+  const retention = postgresRetention(sql);
+  const publisher = {
+    outbox: postgresOutbox(sql),
+    sleep: postgresPublisherSleep({ databaseUrl, sql, signal }),
+    onPublished: (_stream: bigint, count: number) => metrics.published.inc(count),
+    onQuarantined: (stream: bigint, reason: string) =>
+      logger.error({ stream: String(stream), reason }, 'a record cannot be published and holds its stream'),
+    onError: (error: unknown) => {
+      metrics.publishErrors.inc();
+      logger.warn({ err: error }, 'publishing failed; it is tried again');
+    },
+  };
+  const olderThanMs = config.eventRetentionHours * 3_600_000;
+  // Room for events must be there before the first of them is published.
+  await retention.prepare();
+  await Promise.all([
+    runResidentPublisher(publisher, signal),
+    runRetention(
+      {
+        retention,
+        olderThanMs,
+        onError: (error) => logger.warn({ err: error }, 'retention failed; it is tried again'),
+      },
+      signal,
+    ),
+  ]);
+}
+
+type Fetch = (request: Request, env: HttpBindings) => Response | Promise<Response>;
+
+function timed(fetch: Fetch, metrics: Metrics): Fetch {
+  return async (request, env) => {
+    const stop = metrics.requests.startTimer({ method: request.method });
+    const response = await fetch(request, env);
+    stop({ code: response.status });
+    return response;
+  };
+}

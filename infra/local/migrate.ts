@@ -1,0 +1,18 @@
+/** `npm run migrate`: brings the database of DATABASE_URL to this program's schema, and does nothing else. */
+
+import { migrate, SchemaMismatch } from '#adapters/postgres/migrate.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { runCommand } from '#infra/local/command.ts';
+import { StartError } from '#infra/local/start-error.ts';
+
+await runCommand(async function migrateDatabase() {
+  const { databaseUrl } = readConfig(process.env, { isTerminal: process.stdout.isTTY });
+  if (databaseUrl === undefined)
+    throw new StartError('DATABASE_URL is not set; npm start migrates the embedded database by itself');
+  try {
+    await migrate(databaseUrl);
+  } catch (error) {
+    throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
+  }
+  process.stdout.write('the schema is current\n');
+});
