@@ -150,7 +150,7 @@ begin
     select nextval('plumbline.batch_id_seq'), p_stream, head_seq + 1, head_seq + 1, published,
       array_agg(resource_version order by seq)
     from plumbline.event_log where stream = p_stream and seq > head_seq and seq <= publish_batch.last_seq;
-  perform pg_notify('plumbline_event_log', '');
+  perform pg_notify('plumbline_event_log', p_stream::text);
   outcome := 'published';
 end
 $$;

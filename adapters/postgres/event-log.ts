@@ -10,6 +10,7 @@ import {
   type LogRange,
   PositionExpired,
   type ReadLimits,
+  type ReadResult,
 } from '#core/ports/event-log.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
@@ -23,6 +24,7 @@ type EventRow = ResourceRow & {
   readonly txid: string;
   readonly traceparent: string | null;
   readonly oldLabels: string | null;
+  readonly fetched: bigint;
 };
 
 export function postgresEventLog(sql: Sql): EventLog {
@@ -33,9 +35,9 @@ export function postgresEventLog(sql: Sql): EventLog {
           select stream, first_seq as "firstSeq", last_seq as "lastSeq", last_position as "lastPosition"
           from plumbline.frontier where stream = any (${streams.map(String)}::bigint[])`;
         return new Map(
-          rows.map((row) => [
-            row.stream,
-            { firstSeq: row.firstSeq, head: { seq: row.lastSeq, position: row.lastPosition } },
+          rows.map(({ stream, firstSeq, lastSeq, lastPosition }) => [
+            stream,
+            { start: pointAt(firstSeq - 1n), head: { seq: lastSeq, position: lastPosition } },
           ]),
         );
       } catch (error) {
@@ -43,14 +45,15 @@ export function postgresEventLog(sql: Sql): EventLog {
       }
     },
 
-    async read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<readonly StreamEvent[]> {
+    async read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult> {
       try {
         const rows = await sql<EventRow[]>`
           select ${storedColumns(sql)}, r.seq, r.event_id as "eventId", r.type, r.occurred_at as time, r.txid, r.traceparent,
-            r.old_labels::text as "oldLabels"
+            r.old_labels::text as "oldLabels", r.fetched
           from (
             select e.*, sum(plumbline.document_bytes(e.spec) + plumbline.document_bytes(e.status)
-              + plumbline.document_bytes(e.annotations)) over (order by e.seq) as running_bytes
+              + plumbline.document_bytes(e.annotations)) over (order by e.seq) as running_bytes,
+              count(*) over () as fetched
             from (
               select * from plumbline.event_log where stream = ${String(stream)}::bigint and seq > ${String(after.seq)}::bigint
               order by seq limit ${limits.maxCount}
@@ -59,15 +62,24 @@ export function postgresEventLog(sql: Sql): EventLog {
           where r.running_bytes <= ${limits.maxBytes} or r.seq = ${String(after.seq + 1n)}::bigint
           order by r.seq`;
         if (rows[0]?.seq !== after.seq + 1n) await assertNotExpired(stream, after);
-        return rows.map((row) => toEvent(stream, row));
+        const fetched = Number(rows[0]?.fetched ?? 0n);
+        return {
+          events: rows.map((row) => toEvent(stream, row)),
+          more: fetched > rows.length || fetched === limits.maxCount,
+        };
       } catch (error) {
         if (error instanceof PositionExpired) throw error;
         throw toCallerError(error, 'event log');
       }
     },
 
-    onAppend(listener: () => void, signal: AbortSignal): void {
-      onNotification(sql, { channel: 'plumbline_event_log', floorMs: APPEND_FLOOR_MS }, listener, signal);
+    onAppend(listener: (stream: bigint | undefined) => void, signal: AbortSignal): void {
+      onNotification(
+        sql,
+        { channel: 'plumbline_event_log', floorMs: APPEND_FLOOR_MS },
+        (payload) => listener(payload === undefined ? undefined : BigInt(payload)),
+        signal,
+      );
     },
   };
 
@@ -76,10 +88,13 @@ export function postgresEventLog(sql: Sql): EventLog {
     const [row] = await sql<{ firstSeq: bigint }[]>`
       select first_seq as "firstSeq" from plumbline.frontier where stream = ${String(stream)}::bigint`;
     if (row && after.seq + 1n < row.firstSeq) {
-      const earliest = row.firstSeq - 1n;
-      throw new PositionExpired(stream, { seq: earliest, position: earliest });
+      throw new PositionExpired(stream, pointAt(row.firstSeq - 1n));
     }
   }
+}
+
+function pointAt(seq: bigint): LogPoint {
+  return { seq, position: seq };
 }
 
 function toEvent(stream: bigint, row: EventRow): StreamEvent {

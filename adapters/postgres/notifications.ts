@@ -11,16 +11,24 @@ export interface ListenOptions {
   readonly floorMs: number;
 }
 
-/** Calls `listener` until the signal aborts. All channels of one pool share one connection. */
-export function onNotification(sql: Sql, options: ListenOptions, listener: () => void, signal: AbortSignal): void {
-  const floor = setInterval(listener, options.floorMs);
+/**
+ * Calls `listener` until the signal aborts, with the notification's payload, or undefined when it may have missed some.
+ * All channels of one pool share one connection.
+ */
+export function onNotification(
+  sql: Sql,
+  options: ListenOptions,
+  listener: (payload?: string) => void,
+  signal: AbortSignal,
+): void {
+  const floor = setInterval(() => listener(), options.floorMs);
   signal.addEventListener('abort', () => clearInterval(floor), { once: true });
   void listen();
 
   async function listen(): Promise<void> {
     while (!signal.aborted) {
       try {
-        const subscription = await sql.listen(options.channel, listener, listener);
+        const subscription = await sql.listen(options.channel, listener, () => listener());
         signal.addEventListener('abort', () => void subscription.unlisten().catch(() => undefined), { once: true });
         return;
       } catch {

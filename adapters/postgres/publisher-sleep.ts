@@ -31,7 +31,6 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
     maxConnections: 1,
     role: 'plumbline_server',
   });
-  signal.addEventListener('abort', () => void locks.end({ timeout: 0 }).catch(() => undefined), { once: true });
 
   // Latched: a notification that comes while nobody waits ends the next wait at once.
   let notified = false;
@@ -44,6 +43,14 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
       wake();
     },
     signal,
+  );
+  signal.addEventListener(
+    'abort',
+    () => {
+      wake();
+      void locks.end({ timeout: 0 }).catch(() => undefined);
+    },
+    { once: true },
   );
   // The lock connection of this session, while it has the active lock.
   let active: Connection | undefined;
@@ -78,57 +85,47 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
 
   async function sleepActively(connection: Connection, drain: () => Promise<void>): Promise<void> {
     notified = false;
-    let asleep = false;
-    let failure: unknown;
-    const lock = connection`select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`.then(
-      () => {
-        asleep = true;
-        wake();
-      },
-      (error: unknown) => {
-        failure = error;
-        wake();
-      },
+    let lock: 'asked for' | 'held' | 'failed' = 'asked for';
+    connection`select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`.then(
+      () => settle('held'),
+      () => settle('failed'),
     );
-    try {
+    function settle(state: 'held' | 'failed'): void {
+      lock = state;
+      wake();
+    }
+
+    for (let drainedUnderLock = false; !drainedUnderLock;) {
       // A writer that stays open keeps the lock from us, and every other writer notifies meanwhile.
-      for (;;) {
-        await waitFor(() => asleep || notified || failure !== undefined || signal.aborted);
-        if (failure !== undefined || signal.aborted) return;
-        notified = false;
-        // When a drain fails, going back to the caller's loop reports it; the lock must come first, or it stays asked for.
-        const drained = await drain().then(
-          () => true,
-          () => false,
-        );
-        if (!asleep) continue;
-        if (drained) await waitFor(() => notified || signal.aborted);
-        return;
-      }
-    } finally {
-      if (!signal.aborted) {
-        await lock;
-        if (failure !== undefined) throw failure;
-        await connection`select pg_advisory_unlock(hashtextextended('plumbline/publisher-sleeps', 0))`;
-      }
+      await waitFor(() => notified || lock !== 'asked for');
+      if (signal.aborted) return;
+      if (lock === 'failed') throw new Error('the connection of the publisher lock broke');
+      notified = false;
+      const isLast = lock === 'held';
+      // A drain that failed is made again, and reported, by the caller's loop.
+      const drained = await drain().then(succeeded, failed);
+      if (isLast && !drained) notified = true;
+      drainedUnderLock = isLast;
+    }
+    await waitFor(() => notified);
+    if (!signal.aborted) {
+      await connection`select pg_advisory_unlock(hashtextextended('plumbline/publisher-sleeps', 0))`;
     }
   }
 
   async function standBy(): Promise<void> {
     notified = false;
-    await waitFor(() => notified || signal.aborted);
+    await waitFor(() => notified);
     if (!signal.aborted) await delay(STANDBY_DELAY_MS);
   }
 
   async function waitFor(condition: () => boolean): Promise<void> {
-    while (!condition()) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-    }
+    while (!condition() && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
   }
 }
+
+const succeeded = (): boolean => true;
+const failed = (): boolean => false;
 
 async function delay(milliseconds: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet } from 'jose';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
-import packageJson from '../../package.json' with { type: 'json' };
+import packageJson from '#package.json' with { type: 'json' };
 import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
 import { createMetrics, type Metrics } from '#adapters/node/metrics.ts';

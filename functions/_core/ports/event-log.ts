@@ -16,8 +16,8 @@ export interface LogPoint {
 
 /** What a stream's log holds now. */
 export interface LogRange {
-  /** The seq of the oldest event that is still there; one above `head.seq` when there is none. */
-  readonly firstSeq: bigint;
+  /** The point before the oldest event that is still there; the head when there is none. */
+  readonly start: LogPoint;
   /** The last published event. */
   readonly head: LogPoint;
 }
@@ -28,6 +28,12 @@ export interface ReadLimits {
   readonly maxBytes: number;
 }
 
+export interface ReadResult {
+  readonly events: readonly StreamEvent[];
+  /** The limits cut it short: there was more. */
+  readonly more: boolean;
+}
+
 export interface EventLog {
   /** What these streams hold, in one snapshot. Unknown streams are left out. */
   ranges(streams: readonly bigint[]): Promise<ReadonlyMap<bigint, LogRange>>;
@@ -36,13 +42,14 @@ export interface EventLog {
    * The events after a point, in order and without a gap; empty when there are none yet.
    * @throws {PositionExpired} when retention has removed the event after the point.
    */
-  read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<readonly StreamEvent[]>;
+  read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult>;
 
   /**
-   * Follows streams: calls back soon after any stream may have new events, and at least every few seconds, until the
-   * signal aborts. It says only "look again"; reading is `read`'s. Survives the loss of its connection.
+   * Follows the log: calls back soon after a stream may have new events (naming it, or undefined when any may), and at
+   * least every few seconds, until the signal aborts. It says only "look again"; reading is `read`'s. Survives the loss
+   * of its connection.
    */
-  onAppend(listener: () => void, signal: AbortSignal): void;
+  onAppend(listener: (stream: bigint | undefined) => void, signal: AbortSignal): void;
 }
 
 /** The event after the requested point is gone. */

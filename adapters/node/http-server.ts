@@ -1,0 +1,58 @@
+/** One HTTP listener of a Node process. */
+
+import type { Server } from 'node:http';
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+
+export interface HttpServerOptions {
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
+}
+
+export interface HttpServer {
+  /** Without a slash at the end. Of a wildcard host, the loopback address. */
+  readonly url: string;
+  /** Takes no more connections, waits for the answers in flight, then closes what is left. */
+  stop(): Promise<void>;
+}
+
+const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+const STOP_GRACE_MS = 10_000;
+/** Against clients that send their request a byte at a time. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** Answers once it listens. @throws the system's error when the address cannot be had. */
+export async function startHttpServer({ host, port, fetch }: HttpServerOptions): Promise<HttpServer> {
+  const server = createAdaptorServer({
+    // HTTP/1.1 only: the bindings are those of node:http.
+    fetch: (request, env) => fetch(request, env as HttpBindings),
+    overrideGlobalObjects: false,
+  }) as Server;
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return { url: urlOf(server, host), stop: () => stop(server) };
+}
+
+async function stop(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const expiry = setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS);
+  await closed;
+  clearTimeout(expiry);
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
+  const name = LOOPBACK_OF_WILDCARD[host] ?? host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`;
+}

@@ -1,0 +1,86 @@
+/** Prometheus metrics of one process. Tenants are no labels: there may be thousands. */
+
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What the outbox holds; read when metrics are asked for. */
+export interface OutboxState {
+  readonly records: number;
+  readonly oldestSeconds: number;
+  readonly quarantinedStreams: number;
+}
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly published: Counter;
+  readonly publishErrors: Counter;
+  readonly activeStreams: Gauge;
+  readonly endedStreams: Counter<'reason'>;
+  readonly isolationViolations: Counter;
+  readonly requests: Histogram<'method' | 'code'>;
+}
+
+/** @param readOutbox is asked at each scrape; when it fails, the outbox's gauges are absent. */
+export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  const records = new Gauge({
+    name: 'plumbline_outbox_unpublished_records',
+    help: 'Events captured and not yet published',
+    registers,
+  });
+  const oldest = new Gauge({
+    name: 'plumbline_outbox_oldest_seconds',
+    help: 'Age of the oldest unpublished event',
+    registers,
+  });
+  const quarantined = new Gauge({
+    name: 'plumbline_quarantined_streams',
+    help: 'Streams held by a record that cannot be published',
+    registers,
+    async collect() {
+      try {
+        const state = await readOutbox();
+        records.set(state.records);
+        oldest.set(state.oldestSeconds);
+        quarantined.set(state.quarantinedStreams);
+      } catch {
+        for (const gauge of [records, oldest, quarantined]) gauge.remove();
+      }
+    },
+  });
+
+  return {
+    registry,
+    published: new Counter({
+      name: 'plumbline_published_events_total',
+      help: 'Events moved to the event log',
+      registers,
+    }),
+    publishErrors: new Counter({
+      name: 'plumbline_publish_errors_total',
+      help: 'Attempts to publish that failed',
+      registers,
+    }),
+    activeStreams: new Gauge({ name: 'plumbline_watch_active_streams', help: 'Open watch streams', registers }),
+    endedStreams: new Counter({
+      name: 'plumbline_watch_ended_streams_total',
+      help: 'Ended watch streams: client, age, token, slow, shutdown, error',
+      labelNames: ['reason'],
+      registers,
+    }),
+    isolationViolations: new Counter({
+      name: 'plumbline_isolation_violations_total',
+      help: 'Events of a tenant found in the stream of another; must be 0',
+      registers,
+    }),
+    requests: new Histogram({
+      name: 'plumbline_http_request_duration_seconds',
+      help: 'Time to the answer; for watches, to its first byte',
+      labelNames: ['method', 'code'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers,
+    }),
+  };
+}

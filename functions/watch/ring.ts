@@ -1,0 +1,59 @@
+/** The last entries of a feed, bounded by count, bytes and age. Watchers are places in it; who falls behind it reads the log. */
+
+import type { Entry } from '#functions/watch/entry.ts';
+
+export interface RingBounds {
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+}
+
+export class Ring {
+  readonly #bounds: RingBounds;
+  #entries: Entry[] = [];
+  #bytes = 0;
+  #firstIndex = 0;
+
+  constructor(bounds: RingBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Index of the oldest entry. Indices never repeat. */
+  get firstIndex(): number {
+    return this.#firstIndex;
+  }
+
+  /** Index behind the newest entry. */
+  get endIndex(): number {
+    return this.#firstIndex + this.#entries.length;
+  }
+
+  at(index: number): Entry {
+    const entry = this.#entries[index - this.#firstIndex];
+    if (!entry) throw new RangeError(`the ring has no entry ${index}`);
+    return entry;
+  }
+
+  append(entry: Entry): void {
+    this.#entries.push(entry);
+    this.#bytes += entry.size;
+  }
+
+  /** Drops from the start what is over a bound; the newest entry stays. Called once per batch. */
+  trim(): void {
+    const oldestMs = performance.now() - this.#bounds.maxAgeMs;
+    let dropped = 0;
+    while (dropped < this.#entries.length - 1) {
+      const entry = this.#entries[dropped];
+      const isOver =
+        this.#entries.length - dropped > this.#bounds.maxEntries ||
+        this.#bytes > this.#bounds.maxBytes ||
+        (entry !== undefined && entry.appendedAtMs < oldestMs);
+      if (!isOver || entry === undefined) break;
+      this.#bytes -= entry.size;
+      dropped += 1;
+    }
+    this.#entries.splice(0, dropped);
+    this.#firstIndex += dropped;
+  }
+}

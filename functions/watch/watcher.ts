@@ -1,0 +1,266 @@
+/**
+ * One client's watch: a place in its feed, pulled as fast as the client takes it. Behind the ring it reads the log until
+ * it catches up. It delivers each event of a stream once, in order, and never an older one after a newer one.
+ */
+
+import type { CursorVector } from '#core/cursor.ts';
+import type { StreamEvent } from '#core/event.ts';
+import { type EventLog, type LogPoint, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
+import type { SseSink } from '#core/ports/sse.ts';
+import { StatusError, toStatusError } from '#core/status-error.ts';
+import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
+import { bookmarkFrame, errorFrame, eventFrame, FrameBytes, tenantGoneFrame } from '#functions/watch/frames.ts';
+import type { Selection } from '#functions/watch/selection.ts';
+
+/** Beyond this much that the network did not take, nothing more is written. */
+const HIGH_WATER_BYTES = 64 * 1024;
+const MAX_WRITE_BYTES = 256 * 1024;
+const CATCH_UP: ReadLimits = { maxCount: 250, maxBytes: 512 * 1024 };
+/** A client that is being refused gets this long to take the last frame. */
+const LINGER_MS = 5_000;
+const LOG_RETRY_MS = 500;
+
+export interface WatcherDeps {
+  readonly feed: Feed;
+  readonly log: EventLog;
+  readonly sink: SseSink;
+  readonly selection: Selection;
+}
+
+/** A class, for its memory: an idle watcher is one of thousands. */
+export class Watcher implements FeedWatcher {
+  readonly #feed: Feed;
+  readonly #log: EventLog;
+  readonly #sink: SseSink;
+  readonly #selection: Selection;
+  #state: 'starting' | 'behind' | 'live' | 'closed' = 'starting';
+  /** Everything up to here is written. */
+  #vector: CursorVector = new Map();
+  /** Index in the ring of what comes next, while live. */
+  #next = 0;
+  /** Where this watcher is ahead of its feed: those entries are not for it. */
+  #ahead: CursorVector | undefined;
+  #drained: (() => void) | undefined;
+  /** Since when the network has not taken everything; undefined when it has. */
+  #blockedSinceMs: number | undefined;
+
+  constructor({ feed, log, sink, selection }: WatcherDeps) {
+    this.#feed = feed;
+    this.#log = log;
+    this.#sink = sink;
+    this.#selection = selection;
+    feed.watchers.add(this);
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
+  /** How long the client has not taken what was written. */
+  blockedMs(nowMs: number): number {
+    return this.#blockedSinceMs === undefined ? 0 : nowMs - this.#blockedSinceMs;
+  }
+
+  /** Writes text now; for what comes before the events. */
+  write(text: string): void {
+    this.#write(new FrameBytes(text));
+  }
+
+  /** Resolves when the network took what was written, or the stream closed. */
+  async flushed(): Promise<void> {
+    while (this.#sink.bufferedBytes > HIGH_WATER_BYTES && !this.isClosed) {
+      await new Promise<void>((resolve) => (this.#drained = resolve));
+    }
+  }
+
+  /** Goes on behind these points, for as long as the stream lives. */
+  begin(vector: CursorVector): void {
+    if (this.isClosed) return;
+    this.#vector = vector;
+    void this.#catchUp();
+  }
+
+  pump(): void {
+    if (this.#state !== 'live') return;
+    const { ring } = this.#feed;
+    while (this.#sink.bufferedBytes <= HIGH_WATER_BYTES && this.#next < ring.endIndex) {
+      if (this.#next < ring.firstIndex) {
+        void this.#catchUp();
+        return;
+      }
+      const to = this.#rangeEnd();
+      const bytes = this.#ahead
+        ? this.#bytesBehind(to, this.#ahead)
+        : this.#feed.bytes(this.#selection, this.#next, to);
+      this.#next = to;
+      this.#vector = ring.at(to - 1).vector;
+      if (bytes) this.#write(bytes);
+    }
+    if (this.#next === ring.endIndex) this.#endWithLastTenant();
+  }
+
+  onDrain(): void {
+    this.#blockedSinceMs = undefined;
+    const drained = this.#drained;
+    this.#drained = undefined;
+    drained?.();
+    this.pump();
+  }
+
+  /** Heartbeat and progress in one. */
+  bookmark(): void {
+    if (this.#state !== 'live' && this.#state !== 'behind') return;
+    if (this.#sink.bufferedBytes > HIGH_WATER_BYTES) return;
+    this.write(bookmarkFrame('Progress', this.#feed.seal(this.#furthest())));
+  }
+
+  /** Ends the stream in peace, with its cursor. */
+  finish(): void {
+    this.bookmark();
+    this.#close();
+  }
+
+  end(error: StatusError): void {
+    if (this.isClosed) return;
+    this.write(errorFrame(error, { forget: error.code === 410 || error.code === 400 }));
+    this.#close();
+  }
+
+  /** The connection is gone. */
+  closed(): void {
+    this.#state = 'closed';
+    this.#feed.watchers.delete(this);
+    this.#drained?.();
+  }
+
+  #close(): void {
+    if (this.isClosed) return;
+    this.closed();
+    this.#sink.end();
+    if (this.#sink.bufferedBytes > 0) setTimeout(() => this.#sink.destroy(), LINGER_MS);
+  }
+
+  #write(bytes: FrameBytes): void {
+    if (this.isClosed) return;
+    this.#sink.write(bytes);
+    if (this.#sink.bufferedBytes > 0) this.#blockedSinceMs ??= performance.now();
+  }
+
+  /** Reads the log up to where the feed is, and goes on from the ring; again, if the ring has moved on meanwhile. */
+  async #catchUp(): Promise<void> {
+    this.#state = 'behind';
+    this.#vector = this.#furthest();
+    this.#ahead = undefined;
+    try {
+      for (;;) {
+        const next = this.#feed.ring.endIndex;
+        const target = this.#feed.vector;
+        for (const [stream, point] of target) await this.#readTo(stream, point);
+        await this.#finishClosedStreams(target);
+        if (this.isClosed) return;
+        if (next < this.#feed.ring.firstIndex) continue;
+        this.#next = next;
+        this.#ahead = [...this.#vector].some(([id, { seq }]) => seq > (target.get(id)?.seq ?? seq))
+          ? this.#vector
+          : undefined;
+        if (!this.#ahead) this.#vector = target;
+        this.#state = 'live';
+        this.pump();
+        return;
+      }
+    } catch (error) {
+      this.end(this.#endOf(error));
+    }
+  }
+
+  async #readTo(stream: bigint, target: LogPoint): Promise<void> {
+    for (;;) {
+      const from = this.#vector.get(stream) ?? { seq: 0n, position: 0n };
+      if (from.seq >= target.seq || this.isClosed) return;
+      const limits = { ...CATCH_UP, maxCount: Math.min(CATCH_UP.maxCount, Number(target.seq - from.seq)) };
+      const events = await this.#readPatiently(stream, from, limits);
+      let text = '';
+      for (const event of events) text += this.#catchUpFrame(stream, event);
+      if (text !== '') this.write(text);
+      await this.flushed();
+    }
+  }
+
+  #catchUpFrame(stream: bigint, event: StreamEvent): string {
+    this.#vector = new Map(this.#vector).set(stream, { seq: event.seq, position: event.position });
+    this.#feed.assertIsolated(event);
+    const type = this.#selection.typeOf(event);
+    return type === undefined ? '' : eventFrame(event, type, this.#feed.sealEntry(this.#vector));
+  }
+
+  /** While the log is away the watcher stays, and goes on when it returns. */
+  async #readPatiently(stream: bigint, from: LogPoint, limits: ReadLimits): Promise<readonly StreamEvent[]> {
+    for (;;) {
+      try {
+        return (await this.#log.read(stream, from, limits)).events;
+      } catch (error) {
+        if (!(error instanceof StatusError) || error.reason !== 'ServiceUnavailable' || this.isClosed) throw error;
+        await new Promise((resolve) => setTimeout(resolve, LOG_RETRY_MS));
+      }
+    }
+  }
+
+  /** Streams of this watcher that its feed no longer has: their tenants are gone, and so is what follows them. */
+  async #finishClosedStreams(target: CursorVector): Promise<void> {
+    const closed = [...this.#vector.keys()].filter((id) => !target.has(id));
+    if (closed.length === 0) return;
+    const [ranges, streams] = await Promise.all([this.#log.ranges(closed), this.#feed.streamsOf(closed)]);
+    for (const id of closed) {
+      const head = ranges.get(id)?.head;
+      if (head) await this.#readTo(id, head);
+      const vector = new Map(this.#vector);
+      vector.delete(id);
+      this.#vector = vector;
+      const tenant = streams.find((stream) => stream.id === id)?.tenant;
+      if (tenant !== undefined) this.write(tenantGoneFrame(tenant, this.#feed.sealEntry(vector)));
+    }
+  }
+
+  #rangeEnd(): number {
+    const { ring } = this.#feed;
+    let to = this.#next;
+    for (let size = 0; to < ring.endIndex && (size === 0 || size < MAX_WRITE_BYTES); to += 1) size += ring.at(to).size;
+    return to;
+  }
+
+  /** The same without what this watcher had before its feed: its list was newer than the feed. */
+  #bytesBehind(to: number, ahead: CursorVector): FrameBytes | undefined {
+    let text = '';
+    for (let index = this.#next; index < to; index += 1) {
+      const entry = this.#feed.ring.at(index);
+      if (!entry.isBehind(ahead)) text += entry.frame(this.#selection) ?? '';
+    }
+    const reached = this.#feed.ring.at(to - 1).vector;
+    if (![...ahead].some(([id, { seq }]) => seq > (reached.get(id)?.seq ?? seq))) this.#ahead = undefined;
+    return text === '' ? undefined : new FrameBytes(text);
+  }
+
+  /** The later of both places, per stream, while ahead of the feed. */
+  #furthest(): CursorVector {
+    if (!this.#ahead) return this.#vector;
+    const furthest = new Map(this.#vector);
+    for (const [id, point] of this.#ahead) {
+      const here = furthest.get(id);
+      if (here && point.seq > here.seq) furthest.set(id, point);
+    }
+    return furthest;
+  }
+
+  /** A watch of named tenants ends with the last of them. */
+  #endWithLastTenant(): void {
+    if (this.#feed.tenants !== '*' && this.#feed.vector.size === 0) this.#close();
+  }
+
+  #endOf(error: unknown): StatusError {
+    if (!(error instanceof PositionExpired)) return toStatusError(error);
+    const earliest = new Map(this.#vector).set(error.stream, error.earliest);
+    return new StatusError('Expired', `${error.message}; list and watch from the cursor of that list`, {
+      details: { cursor: this.#feed.seal(earliest) },
+    });
+  }
+}
