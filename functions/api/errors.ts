@@ -25,7 +25,7 @@ export async function aboutObject<T>({ kind, key }: ObjectTarget, call: Promise<
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     if (error.reason === 'NotFound') throw objectNotFound(kind, key.name);
-    const details = { name: key.name, group: kind.group, kind: kind.plural, ...error.details };
+    const details = { ...error.details, name: key.name, group: kind.group, kind: kind.plural };
     throw new StatusError(error.reason, error.message, { details, cause: error });
   }
 }

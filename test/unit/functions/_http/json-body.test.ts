@@ -9,7 +9,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 const app: Hono<HttpEnv> = createHttpApp({ logger: silentLogger });
 app.post('/', async (c) => c.json({ keys: Object.keys(await readJsonBody(c, 'application/json')) }));
 
-function post(body: RequestInit['body'], headers: Record<string, string> = JSON_TYPE): Promise<Response> {
+function post(body: NonNullable<RequestInit['body']>, headers: Record<string, string> = JSON_TYPE): Promise<Response> {
   return Promise.resolve(app.request('/', { method: 'POST', body, headers, duplex: 'half' }));
 }
 

@@ -1,0 +1,93 @@
+/** The resource API alone, on a real PostgreSQL and a real HTTP server, with a resident publisher beside it. */
+
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { serve } from '@hono/node-server';
+import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
+
+import { secretBox } from '#adapters/ciphers/secret-box.ts';
+import { connect } from '#adapters/postgres/client.ts';
+import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { postgresOutbox } from '#adapters/postgres/outbox.ts';
+import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
+import { postgresResources } from '#adapters/postgres/resources.ts';
+import { postgresRetention } from '#adapters/postgres/retention.ts';
+import { createContinueTokens } from '#core/continue-token.ts';
+import { createCursors } from '#core/cursor.ts';
+import { createKindRegistry } from '#core/kind-registry.ts';
+import { SHIPPED_KINDS } from '#core/kinds/index.ts';
+import { createApi } from '#functions/api/handler.ts';
+import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
+import { audienceClaim, authenticate } from '#http/authenticate.ts';
+import testKinds from '#test/http/kinds.ts';
+import type { Grant, Target } from '#test/http/target.ts';
+import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { silentLogger } from '#test/support/silent-logger.ts';
+
+const ISSUER = 'plumbline/test';
+
+export interface ApiServer extends Target {
+  readonly databaseUrl: string;
+  stop(): Promise<void>;
+}
+
+export interface ApiServerOptions {
+  /** @default true */
+  readonly withPublisher?: boolean;
+}
+
+export async function startApiServer({ withPublisher = true }: ApiServerOptions = {}): Promise<ApiServer> {
+  const database = await createTestDatabase();
+  const kinds = createKindRegistry([...SHIPPED_KINDS, ...testKinds]);
+  await registerKinds(database.url, kinds.all);
+  const sql = connect(database.url, { applicationName: 'plumbline test', role: 'plumbline_server' });
+  await postgresRetention(sql).prepare();
+  const stopping = new AbortController();
+  const publisher = withPublisher ? publish() : undefined;
+  const box = secretBox(await loadCursorKeys(sql, randomBytes));
+  const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'EdDSA' };
+  const app = createApi({
+    store: postgresResources(sql),
+    kinds,
+    cursors: createCursors(box),
+    continueTokens: createContinueTokens(box),
+    authenticate: authenticate({ keys: createLocalJWKSet({ keys: [jwk] }), audience: 'public', issuer: ISSUER }),
+    version: 'test',
+    logger: { ...silentLogger, error: (fields, message) => console.error(message, fields) },
+  });
+  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { baseUrl: `http://127.0.0.1:${port}`, databaseUrl: database.url, token, stop };
+
+  function publish(): Promise<void> {
+    return runResidentPublisher(
+      {
+        outbox: postgresOutbox(sql),
+        sleep: postgresPublisherSleep({ databaseUrl: database.url, sql, signal: stopping.signal }),
+        onError: (error) => console.error(error),
+      },
+      stopping.signal,
+    );
+  }
+
+  function token({ roles, tenants, audience = 'public' }: Grant): Promise<string> {
+    return new SignJWT({ roles, tenants })
+      .setProtectedHeader({ alg: 'EdDSA', kid: 'test' })
+      .setIssuer(ISSUER)
+      .setAudience(audienceClaim(audience))
+      .setSubject('test')
+      .setExpirationTime('10m')
+      .sign(privateKey);
+  }
+
+  async function stop(): Promise<void> {
+    await new Promise((resolve) => server.close(resolve));
+    stopping.abort();
+    await publisher;
+    await sql.end();
+    await database.drop();
+  }
+}

@@ -1,0 +1,46 @@
+/** The kinds of the black-box suites. A deployment under test is started with `KINDS` naming this module. */
+
+import * as v from 'valibot';
+
+import { defineKind, type Kind } from 'plumbline';
+
+/** Permissive: most of the suite is about what surrounds the spec. */
+const widget: Kind = defineKind({
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  scope: 'Namespaced',
+  spec: v.looseObject({ size: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1000))) }),
+});
+
+/** Born with a finalizer, with a default, pruning what it does not know, and with secrets in spec and status. */
+const vault: Kind = defineKind({
+  group: 'example.dev',
+  version: 'v1beta1',
+  kind: 'Vault',
+  plural: 'vaults',
+  scope: 'Namespaced',
+  spec: v.object({
+    tier: v.optional(v.picklist(['small', 'large']), 'small'),
+    password: v.optional(v.pipe(v.string(), v.minLength(8))),
+    users: v.optional(
+      v.array(v.object({ name: v.string(), admin: v.optional(v.boolean()), token: v.optional(v.string()) })),
+    ),
+  }),
+  status: v.looseObject({ phase: v.optional(v.picklist(['Open', 'Closed'])) }),
+  redact: ['spec.password', 'spec.users.*.token', 'status.unsealKey'],
+  finalizers: ['example.dev/vault'],
+});
+
+const planet: Kind = defineKind({
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Planet',
+  plural: 'planets',
+  scope: 'Cluster',
+  spec: v.looseObject({}),
+});
+
+// oxlint-disable-next-line import/no-default-export -- what KINDS names has its kinds as the default export
+export default [widget, vault, planet] satisfies readonly Kind[] as readonly Kind[];

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+
+import { clientOf, clientWith } from '#test/http/client.ts';
+import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import type { OpenTarget } from '#test/http/target.ts';
+
+export function identity(open: OpenTarget): void {
+  const world = useWorld(open);
+
+  describe('without a good token', () => {
+    test('everything below /apis is 401 before anything else, also what does not exist', async () => {
+      for (const [authorization, words] of [
+        [undefined, 'a token is needed'],
+        ['Basic YWRtaW46YWRtaW4=', 'not of the form'],
+        ['Bearer nonsense', 'malformed'],
+      ] as const) {
+        const nobody = clientWith(world.target.baseUrl, authorization);
+        for (const [method, path] of [
+          ['GET', world.widgets],
+          ['POST', world.widgets],
+          ['PATCH', world.widget('x')],
+          ['GET', '/apis/no.such.group/v1/things'],
+          ['GET', '/apis'],
+          ['PURGE', world.widgets],
+        ] as const) {
+          const answer = await nobody.send(method, path, method === 'GET' ? undefined : '{nonsense');
+          expectStatus(answer, 401, 'Unauthorized', words);
+          expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+        }
+      }
+    });
+
+    test('a token for the other audience is refused', async () => {
+      const client = await clientOf(world.target, { roles: ['admin'], tenants: '*', audience: 'private' });
+      expectStatus(await client.get(TENANTS), 401, 'Unauthorized', 'audience');
+    });
+
+    test('a token whose claims were changed is refused', async () => {
+      const token = await world.target.token({ roles: ['viewer'], tenants: [world.tenant] });
+      const [header, payload = '', signature] = token.split('.');
+      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+      const forged = Buffer.from(JSON.stringify({ ...claims, roles: ['admin'], tenants: '*' })).toString('base64url');
+      const client = clientWith(world.target.baseUrl, `Bearer ${header}.${forged}.${signature}`);
+      expectStatus(await client.get(TENANTS), 401, 'Unauthorized');
+    });
+  });
+
+  describe('roles', () => {
+    test('a viewer reads and writes nothing', async () => {
+      const object = await createWidget(world);
+      const path = world.widget(object.metadata.name);
+      expect((await world.viewer.get(path)).status).toBe(200);
+      for (const answer of [
+        await world.viewer.post(world.widgets, { metadata: { name: uniqueName('w') } }),
+        await world.viewer.put(path, object),
+        await world.viewer.patch(path, {}),
+        await world.viewer.delete(path),
+      ]) {
+        expectStatus(answer, 403, 'Forbidden', /may not .* widgets\.example\.dev/);
+      }
+      expect((await world.viewer.get(path)).body).toEqual(object);
+    });
+
+    test('a controller writes finalizers, labels and annotations, and leaves the spec alone', async () => {
+      const object = await createWidget(world, { finalizers: ['example.dev/a'] }, { size: 1 });
+      const path = world.widget(object.metadata.name);
+      expectStatus(
+        await world.controller.post(world.widgets, { metadata: { name: uniqueName('w') } }),
+        403,
+        'Forbidden',
+      );
+      expectStatus(
+        await world.controller.put(path, { ...object, spec: { size: 2 } }),
+        403,
+        'Forbidden',
+        'change the spec',
+      );
+      expectStatus(await world.controller.patch(path, { spec: { size: 2 } }), 403, 'Forbidden', 'change the spec');
+      const annotated = await world.controller.patch(path, {
+        metadata: { annotations: { seen: '1' } },
+        spec: { size: 1 },
+      });
+      expect(annotated.status).toBe(200);
+      await world.editor.delete(path);
+      const { body } = await world.controller.get(path);
+      const released = await world.controller.put(path, { ...body, metadata: { ...body.metadata, finalizers: [] } });
+      expect(released.status).toBe(200);
+      expectStatus(await world.controller.get(path), 404, 'NotFound');
+      expectStatus(await world.controller.delete(world.widget(uniqueName('w'))), 403, 'Forbidden');
+    });
+
+    test('a token without a role sees that there is something, and may do nothing', async () => {
+      const client = await clientOf(world.target, { roles: [], tenants: [world.tenant] });
+      expectStatus(await client.get(world.widgets), 403, 'Forbidden', 'roles: none');
+    });
+
+    test('an editor of another tenant finds nothing here', async () => {
+      const { metadata } = await createWidget(world);
+      const other = uniqueName('t');
+      await world.admin.post(TENANTS, { metadata: { name: other } });
+      const stranger = await clientOf(world.target, { roles: ['editor'], tenants: [other] });
+      const path = world.widget(metadata.name);
+      for (const answer of [
+        await stranger.get(world.widgets),
+        await stranger.get(path),
+        await stranger.put(path, { metadata }),
+        await stranger.patch(path, {}),
+        await stranger.delete(path),
+        await stranger.post(world.widgets, { metadata: { name: uniqueName('w') } }),
+      ]) {
+        expectStatus(answer, 404, 'NotFound');
+      }
+      expect((await stranger.get('/apis/example.dev/v1/widgets')).body.items).toEqual([]);
+    });
+  });
+}

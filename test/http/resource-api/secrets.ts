@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+
+import { fieldsOf, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import type { OpenTarget } from '#test/http/target.ts';
+
+const SECRET = 'correct-horse-battery';
+
+export function secrets(open: OpenTarget): void {
+  const world = useWorld(open);
+  const vaults = (): string => `/apis/example.dev/v1beta1/namespaces/${world.tenant}/vaults`;
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- what comes over the wire is compared, not typed
+  async function createVault(spec: object): Promise<any> {
+    const answer = await world.editor.post(vaults(), { metadata: { name: uniqueName('v') }, spec });
+    expect(answer.status, answer.text).toBe(201);
+    return answer.body;
+  }
+
+  /** Whether the store still holds the secret: a write of the same value changes nothing then, and only then. */
+  async function holds(name: string, spec: object): Promise<boolean> {
+    const before = (await world.editor.get(`${vaults()}/${name}`)).body;
+    const after = (await world.editor.patch(`${vaults()}/${name}`, { spec })).body;
+    return before.metadata.resourceVersion === after.metadata.resourceVersion;
+  }
+
+  test('a secret is in no answer', async () => {
+    const { metadata } = await createVault({ password: SECRET, users: [{ name: 'ann', token: SECRET }] });
+    const path = `${vaults()}/${metadata.name}`;
+    const withKey = await world.controller.patch(`${path}/status`, { status: { unsealKey: SECRET, phase: 'Open' } });
+    const answers = [
+      withKey,
+      await world.editor.get(path),
+      await world.controller.get(`${path}/status`),
+      await world.admin.get(vaults()),
+      await world.editor.patch(path, { metadata: { labels: { a: 'b' } } }),
+      await world.editor.put(path, { ...withKey.body, metadata: { ...withKey.body.metadata, resourceVersion: '1' } }),
+      await world.editor.delete(path),
+    ];
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200, 200, 200, 409, 202]);
+    for (const answer of answers) expect(answer.text).not.toContain(SECRET);
+    expect(answers[1]?.body).toMatchObject({
+      spec: { tier: 'small', users: [{ name: 'ann' }] },
+      status: { phase: 'Open' },
+    });
+  });
+
+  test('an error about a secret does not quote it', async () => {
+    const answer = await world.editor.post(vaults(), {
+      metadata: { name: uniqueName('v') },
+      spec: { password: 'hunter2' },
+    });
+    expect(fieldsOf(answer)).toEqual(['spec.password']);
+    expect(answer.text).not.toContain('hunter2');
+  });
+
+  test('writing back what was read keeps the secrets', async () => {
+    const { metadata } = await createVault({
+      password: SECRET,
+      users: [
+        { name: 'ann', token: 'token-of-ann' },
+        { name: 'bob', token: 'token-of-bob' },
+      ],
+    });
+    const path = `${vaults()}/${metadata.name}`;
+    const read = (await world.editor.get(path)).body;
+    expect((await world.editor.put(path, read)).body).toEqual(read);
+    const changed = await world.editor.put(path, {
+      ...read,
+      spec: { tier: 'large', users: [{ name: 'bob' }, { name: 'eve' }] },
+    });
+    expect(changed.body.spec).toEqual({ tier: 'large', users: [{ name: 'bob' }, { name: 'eve' }] });
+    expect(await holds(metadata.name, { password: SECRET })).toBe(true);
+    expect(await holds(metadata.name, { users: [{ name: 'bob', token: 'token-of-bob' }, { name: 'eve' }] })).toBe(true);
+    expect(await holds(metadata.name, { password: 'another-password' })).toBe(false);
+  });
+
+  test('a patch keeps what it does not name, and removes by null', async () => {
+    const { metadata } = await createVault({ password: SECRET });
+    const path = `${vaults()}/${metadata.name}`;
+    await world.editor.patch(path, { spec: { tier: 'large' } });
+    expect(await holds(metadata.name, { password: SECRET })).toBe(true);
+    await world.editor.patch(path, { spec: { password: null } });
+    expect(await holds(metadata.name, { password: null })).toBe(true);
+    expect(await holds(metadata.name, { password: SECRET })).toBe(false);
+  });
+
+  test('a status keeps its own secrets', async () => {
+    const { metadata } = await createVault({});
+    const path = `${vaults()}/${metadata.name}/status`;
+    const first = (await world.controller.patch(path, { status: { unsealKey: SECRET, n: 1 } })).body;
+    const second = (await world.controller.put(path, { ...first, status: { n: 2 } })).body;
+    expect(second.status).toEqual({ n: 2 });
+    const same = await world.controller.patch(path, { status: { unsealKey: SECRET } });
+    expect(same.body.metadata.resourceVersion).toBe(second.metadata.resourceVersion);
+  });
+
+  describe('what a kind declares', () => {
+    test('its defaults and its pruning are what is stored', async () => {
+      const { spec, metadata } = await createVault({ unknown: true, users: [{ name: 'ann', age: 7 }] });
+      expect(spec).toEqual({ tier: 'small', users: [{ name: 'ann' }] });
+      expect(metadata.finalizers).toEqual(['example.dev/vault']);
+    });
+
+    test('its finalizer joins those of the client', async () => {
+      const { body } = await world.editor.post(vaults(), {
+        metadata: { name: uniqueName('v'), finalizers: ['example.dev/other'] },
+      });
+      expect(body.metadata.finalizers).toEqual(['example.dev/other', 'example.dev/vault']);
+    });
+
+    test('the shipped kinds refuse what they do not know, field by field', async () => {
+      const path = `/apis/plumbline.dev/v1/namespaces/${world.tenant}/rolebindings`;
+      const answer = await world.editor.post(path, {
+        metadata: { name: 'x' },
+        spec: { database: 'orders', subject: 'ann', role: 'king', color: 'red', size: 1 },
+      });
+      expect(answer.status).toBe(422);
+      expect(fieldsOf(answer)).toEqual(['spec.role', 'spec.color', 'spec.size']);
+      const { body } = await world.editor.post(`/apis/plumbline.dev/v1/namespaces/${world.tenant}/manageddatabases`, {
+        metadata: { name: 'orders' },
+        spec: { password: SECRET },
+      });
+      expect(body.spec).toEqual({ provider: 'postgresql', adopt: false, deletionPolicy: 'Delete' });
+    });
+  });
+}

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+
+import { createWidget, expectStatus, fieldsOf, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import type { OpenTarget } from '#test/http/target.ts';
+
+export function status(open: OpenTarget): void {
+  const world = useWorld(open);
+
+  test('a status write changes the status and nothing else', async () => {
+    const object = await createWidget(world, { labels: { a: '1' } }, { size: 1 });
+    const path = world.widget(object.metadata.name);
+    const answer = await world.controller.put(`${path}/status`, {
+      ...object,
+      metadata: { ...object.metadata, labels: { b: '2' }, finalizers: ['example.dev/x'] },
+      spec: { size: 9 },
+      status: { ready: true, observedGeneration: 1 },
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: answer.body.metadata.resourceVersion },
+      status: { ready: true, observedGeneration: 1 },
+    });
+    expect(BigInt(answer.body.metadata.resourceVersion)).toBeGreaterThan(BigInt(object.metadata.resourceVersion));
+    expect((await world.viewer.get(path)).body).toEqual(answer.body);
+    expect((await world.viewer.get(`${path}/status`)).body).toEqual(answer.body);
+  });
+
+  test('the same status again writes nothing', async () => {
+    const object = await createWidget(world);
+    const path = `${world.widget(object.metadata.name)}/status`;
+    const first = await world.controller.put(path, { ...object, status: { a: [1, 2], b: 1 } });
+    const second = await world.controller.put(path, { ...first.body, status: { b: 1, a: [1, 2] } });
+    expect(second.body).toEqual(first.body);
+    expect((await world.controller.patch(path, { status: { b: 1 } })).body).toEqual(first.body);
+  });
+
+  test('a status write is conditional on what was read', async () => {
+    const object = await createWidget(world);
+    const path = `${world.widget(object.metadata.name)}/status`;
+    expect((await world.controller.put(path, { ...object, status: { n: 1 } })).status).toBe(200);
+    expectStatus(await world.controller.put(path, { ...object, status: { n: 2 } }), 409, 'Conflict');
+    const { resourceVersion } = object.metadata;
+    expectStatus(
+      await world.controller.patch(path, { metadata: { resourceVersion }, status: { n: 2 } }),
+      409,
+      'Conflict',
+    );
+    const without = await world.controller.put(path, { metadata: {}, status: { n: 2 } });
+    expectStatus(without, 422, 'Invalid');
+    expect(fieldsOf(without)).toEqual(['metadata.resourceVersion']);
+    expect(fieldsOf(await world.controller.put(path, { metadata: object.metadata }))).toEqual(['status']);
+    expectStatus(
+      await world.controller.put(`${world.widget(uniqueName('w'))}/status`, {
+        metadata: { resourceVersion: '1' },
+        status: {},
+      }),
+      404,
+      'NotFound',
+    );
+  });
+
+  test('a status patch merges, and many at once lose nothing', async () => {
+    const { metadata } = await createWidget(world);
+    const path = `${world.widget(metadata.name)}/status`;
+    const reporters = Array.from({ length: 8 }, (_, n) => n);
+    const answers = await Promise.all(reporters.map((n) => world.controller.patch(path, { status: { [`r${n}`]: n } })));
+    expect(answers.map((answer) => answer.status)).toEqual(reporters.map(() => 200));
+    expect((await world.controller.patch(path, { status: { r0: null } })).body.status).toEqual(
+      Object.fromEntries(reporters.slice(1).map((n) => [`r${n}`, n])),
+    );
+    expect((await world.controller.patch(path, { status: null })).body).not.toHaveProperty('status');
+  });
+
+  test('observedGeneration never says more than there is, and never goes back', async () => {
+    const object = await createWidget(world, {}, { size: 1 });
+    const path = world.widget(object.metadata.name);
+    await world.editor.patch(path, { spec: { size: 2 } });
+    const above = await world.controller.patch(`${path}/status`, { status: { observedGeneration: 3 } });
+    expectStatus(above, 422, 'Invalid', 'above metadata.generation');
+    expect(fieldsOf(above)).toEqual(['status.observedGeneration']);
+    expect((await world.controller.patch(`${path}/status`, { status: { observedGeneration: 2 } })).status).toBe(200);
+    expectStatus(
+      await world.controller.patch(`${path}/status`, { status: { observedGeneration: 1 } }),
+      409,
+      'Conflict',
+      'cannot go back',
+    );
+  });
+
+  test('a status obeys its kind, and keeps what other controllers report', async () => {
+    const vaults = `/apis/example.dev/v1beta1/namespaces/${world.tenant}/vaults`;
+    const { body } = await world.editor.post(vaults, { metadata: { name: uniqueName('v') } });
+    const path = `${vaults}/${body.metadata.name}/status`;
+    const invalid = await world.controller.patch(path, { status: { phase: 'Ajar' } });
+    expectStatus(invalid, 422, 'Invalid');
+    expect(fieldsOf(invalid)).toEqual(['status.phase']);
+    const answer = await world.controller.patch(path, { status: { phase: 'Open', kopf: { progress: {} } } });
+    expect(answer.body.status).toEqual({ phase: 'Open', kopf: { progress: {} } });
+  });
+
+  test('editors and viewers do not write status', async () => {
+    const object = await createWidget(world);
+    const path = `${world.widget(object.metadata.name)}/status`;
+    for (const client of [world.editor, world.viewer]) {
+      expectStatus(await client.put(path, { ...object, status: {} }), 403, 'Forbidden');
+      expectStatus(await client.patch(path, { status: {} }), 403, 'Forbidden');
+    }
+  });
+}

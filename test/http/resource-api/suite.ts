@@ -1,0 +1,27 @@
+/**
+ * The resource API as its callers see it, black box: an address and tokens are all it needs. The deployment serves the
+ * kinds of `test/http/kinds.ts`. It leaves its tenants behind; their names are never used twice.
+ */
+
+import { describe } from 'vitest';
+
+import { badInput } from '#test/http/resource-api/bad-input.ts';
+import { deletion } from '#test/http/resource-api/deletion.ts';
+import { identity } from '#test/http/resource-api/identity.ts';
+import { lists } from '#test/http/resource-api/lists.ts';
+import { secrets } from '#test/http/resource-api/secrets.ts';
+import { status } from '#test/http/resource-api/status.ts';
+import { tenants } from '#test/http/resource-api/tenants.ts';
+import { writes } from '#test/http/resource-api/writes.ts';
+import type { OpenTarget } from '#test/http/target.ts';
+
+export function resourceApiSuite(open: OpenTarget): void {
+  describe('writes', () => writes(open));
+  describe('deletion', () => deletion(open));
+  describe('status', () => status(open));
+  describe('lists', () => lists(open));
+  describe('tenants', () => tenants(open));
+  describe('secrets and schemas', () => secrets(open));
+  describe('identity', () => identity(open));
+  describe('bad input', () => badInput(open));
+}
