@@ -85,23 +85,23 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
 
   async function sleepActively(connection: Connection, drain: () => Promise<void>): Promise<void> {
     notified = false;
-    let lock: 'asked for' | 'held' | 'failed' = 'asked for';
+    const lock: { state: 'asked for' | 'held' | 'failed' } = { state: 'asked for' };
     connection`select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`.then(
       () => settle('held'),
       () => settle('failed'),
     );
     function settle(state: 'held' | 'failed'): void {
-      lock = state;
+      lock.state = state;
       wake();
     }
 
     for (let drainedUnderLock = false; !drainedUnderLock;) {
       // A writer that stays open keeps the lock from us, and every other writer notifies meanwhile.
-      await waitFor(() => notified || lock !== 'asked for');
+      await waitFor(() => notified || lock.state !== 'asked for');
       if (signal.aborted) return;
-      if (lock === 'failed') throw new Error('the connection of the publisher lock broke');
+      if (lock.state === 'failed') throw new Error('the connection of the publisher lock broke');
       notified = false;
-      const isLast = lock === 'held';
+      const isLast = lock.state === 'held';
       // A drain that failed is made again, and reported, by the caller's loop.
       const drained = await drain().then(succeeded, failed);
       if (isLast && !drained) notified = true;
