@@ -60,7 +60,7 @@ export async function startApiServer({ withPublisher = true }: ApiServerOptions 
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
-  return { baseUrl: `http://127.0.0.1:${port}`, databaseUrl: database.url, token, stop };
+  return { baseUrl: `http://127.0.0.1:${port}`, audience: 'public', databaseUrl: database.url, token, stop };
 
   function publish(): Promise<void> {
     return runResidentPublisher(

@@ -1,17 +1,19 @@
 /** A deployment under test, as black-box suites see it: an address and tokens. */
 
-import type { Role, TenantSet } from '#core/identity.ts';
+import type { Audience, Role, TenantSet } from '#core/identity.ts';
 
 export interface Grant {
   readonly roles: readonly Role[];
   readonly tenants: TenantSet;
-  /** @default 'public' */
-  readonly audience?: 'public' | 'private';
+  /** @default the target's */
+  readonly audience?: Audience;
 }
 
 export interface Target {
-  /** Of the public listener, without a slash at the end. */
+  /** Of one listener, without a slash at the end. */
   readonly baseUrl: string;
+  /** Whose tokens the listener takes. */
+  readonly audience: Audience;
   /** A token that is valid there for the next minutes. */
   token(grant: Grant): Promise<string>;
 }

@@ -5,23 +5,29 @@
 
 import { describe } from 'vitest';
 
-import { badInput } from '#test/http/resource-api/bad-input.ts';
+import { bodies } from '#test/http/resource-api/bodies.ts';
+import { creation } from '#test/http/resource-api/creation.ts';
 import { deletion } from '#test/http/resource-api/deletion.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
+import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
+import { replacement } from '#test/http/resource-api/replacement.ts';
+import { requests } from '#test/http/resource-api/requests.ts';
 import { secrets } from '#test/http/resource-api/secrets.ts';
 import { status } from '#test/http/resource-api/status.ts';
 import { tenants } from '#test/http/resource-api/tenants.ts';
-import { writes } from '#test/http/resource-api/writes.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 export function resourceApiSuite(open: OpenTarget): void {
-  describe('writes', () => writes(open));
+  describe('create', () => creation(open));
+  describe('replace', () => replacement(open));
+  describe('merge patch', () => mergePatches(open));
   describe('deletion', () => deletion(open));
   describe('status', () => status(open));
   describe('lists', () => lists(open));
   describe('tenants', () => tenants(open));
   describe('secrets and schemas', () => secrets(open));
   describe('identity', () => identity(open));
-  describe('bad input', () => badInput(open));
+  describe('requests', () => requests(open));
+  describe('bodies', () => bodies(open));
 }

@@ -1,0 +1,59 @@
+/** Everything that `npm start` runs, in this process, on a database of its own. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+
+import type { Audience } from '#core/identity.ts';
+import { composeLocal } from '#infra/local/compose.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
+import type { Target } from '#test/http/target.ts';
+import { createTestDatabase } from '#test/support/postgres-server.ts';
+
+export interface LocalServer {
+  /** One listener for users, one for controllers. */
+  readonly targets: Readonly<Record<Audience, Target>>;
+  stop(): Promise<void>;
+}
+
+export async function startLocalServer(): Promise<LocalServer> {
+  const database = await createTestDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-http-'));
+  const config = readConfig(
+    {
+      PORT: '0',
+      CONTROLLER_PORT: '0',
+      OPS_PORT: '0',
+      DATABASE_URL: database.url,
+      DATA_DIR: dataDir,
+      KINDS: 'test/http/kinds.ts',
+    },
+    { isTerminal: false },
+  );
+  const keys = await loadDevelopmentIdentity(dataDir);
+  const logger = pino({ level: 'error' });
+  const servers = await composeLocal({ config, databaseUrl: database.url, logger, keys });
+  return {
+    targets: {
+      public: target('public', servers.publicUrl),
+      private: target('private', servers.controllerUrl),
+    },
+    stop,
+  };
+
+  function target(audience: Audience, baseUrl: string): Target {
+    return {
+      audience,
+      baseUrl,
+      token: (grant) => keys.issueToken({ subject: 'test', audience, ttlSeconds: 600, ...grant }),
+    };
+  }
+
+  async function stop(): Promise<void> {
+    await servers.stop();
+    await database.drop();
+    await rm(dataDir, { recursive: true });
+  }
+}
