@@ -73,13 +73,13 @@ export async function startApiServer({ withPublisher = true }: ApiServerOptions 
     );
   }
 
-  function token({ roles, tenants, audience = 'public' }: Grant): Promise<string> {
+  function token({ roles, tenants, audience = 'public', ttlSeconds = 600 }: Grant): Promise<string> {
     return new SignJWT({ roles, tenants })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'test' })
       .setIssuer(ISSUER)
       .setAudience(audienceClaim(audience))
       .setSubject('test')
-      .setExpirationTime('10m')
+      .setExpirationTime(Math.floor(Date.now() / 1000) + ttlSeconds)
       .sign(privateKey);
   }
 

@@ -9,12 +9,10 @@ import type { Audience } from '#core/identity.ts';
 import { composeLocal } from '#infra/local/compose.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
-import type { Target } from '#test/http/target.ts';
+import type { Deployment, Target } from '#test/http/target.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 
-export interface LocalServer {
-  /** One listener for users, one for controllers. */
-  readonly targets: Readonly<Record<Audience, Target>>;
+export interface LocalServer extends Deployment {
   stop(): Promise<void>;
 }
 
@@ -40,6 +38,7 @@ export async function startLocalServer(): Promise<LocalServer> {
       public: target('public', servers.publicUrl),
       private: target('private', servers.controllerUrl),
     },
+    opsUrl: servers.opsUrl,
     stop,
   };
 

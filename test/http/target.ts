@@ -7,6 +7,8 @@ export interface Grant {
   readonly tenants: TenantSet;
   /** @default the target's */
   readonly audience?: Audience;
+  /** Until it expires; negative for one that has. @default 600 */
+  readonly ttlSeconds?: number;
 }
 
 export interface Target {
@@ -20,3 +22,13 @@ export interface Target {
 
 /** Called in `beforeAll`: a suite is declared before its deployment runs. */
 export type OpenTarget = () => Promise<Target>;
+
+/** All listeners of one deployment. */
+export interface Deployment {
+  /** One for users, one for controllers. */
+  readonly targets: Readonly<Record<Audience, Target>>;
+  /** Health and metrics; without a slash at the end. */
+  readonly opsUrl: string;
+}
+
+export type OpenDeployment = () => Promise<Deployment>;
