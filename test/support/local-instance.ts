@@ -1,0 +1,88 @@
+/** `npm start` as a process of its own, so that a test can freeze it and kill it. */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Child, startChild } from '#test/support/child.ts';
+
+export interface LocalInstanceOptions {
+  readonly databaseUrl: string;
+  /** One that outlives the instance, so that a second one takes its keys over. @default a new one, removed at the stop */
+  readonly dataDir?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface LocalInstance {
+  /** Of the public listener, without a slash at the end. */
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly process: Child;
+  /** As `npm start` wrote it: all tenants. */
+  token(role: 'admin' | 'editor' | 'viewer'): Promise<string>;
+  /** What it logged lately, for a failure's message. */
+  log(): string;
+  /** Asks it to stop, however it fares, and removes its folder. */
+  stop(): Promise<void>;
+}
+
+const KEPT_LINES = 200;
+const STOP_DEADLINE_MS = 15_000;
+
+/** Resolves when it is ready. It serves the kinds of the black-box suites. */
+export async function startLocalInstance(options: LocalInstanceOptions): Promise<LocalInstance> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'plumbline-instance-')));
+  const child = startChild('infra/local/main.ts', [], {
+    env: {
+      DATABASE_URL: options.databaseUrl,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      CONTROLLER_PORT: '0',
+      OPS_PORT: '0',
+      KINDS: './test/http/kinds.ts',
+      LOG_FORMAT: 'json',
+      LOG_LEVEL: 'info',
+      ...options.env,
+    },
+  });
+  const lines: string[] = [];
+  const ready = await readUntilReady();
+  void drain();
+  return {
+    url: ready.publicUrl,
+    opsUrl: ready.opsUrl,
+    process: child,
+    token: (role) => readFile(join(dataDir, 'tokens', role), 'utf8').then((text) => text.trim()),
+    log: () => lines.join('\n'),
+    stop,
+  };
+
+  async function readUntilReady(): Promise<{ publicUrl: string; opsUrl: string }> {
+    for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
+      lines.push(line);
+      const entry: unknown = JSON.parse(line);
+      if (isReady(entry)) return entry;
+    }
+    const { code, errors } = await child.exit;
+    throw new Error(`the instance ended with code ${code} before it was ready: ${errors}\n${lines.join('\n')}`);
+  }
+
+  async function drain(): Promise<void> {
+    for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
+      lines.push(line);
+      if (lines.length > KEPT_LINES) lines.shift();
+    }
+  }
+
+  async function stop(): Promise<void> {
+    child.kill('SIGCONT');
+    child.kill('SIGTERM');
+    const expiry = setTimeout(() => child.kill('SIGKILL'), STOP_DEADLINE_MS);
+    await child.exit;
+    clearTimeout(expiry);
+    if (options.dataDir === undefined) await rm(dataDir, { recursive: true });
+  }
+}
+
+function isReady(entry: unknown): entry is { publicUrl: string; opsUrl: string } {
+  return typeof entry === 'object' && entry !== null && 'msg' in entry && entry.msg === 'ready' && 'publicUrl' in entry;
+}
