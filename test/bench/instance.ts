@@ -1,0 +1,109 @@
+/** An instance as a user starts it, in a process of its own, with tenant and kind for the benches. */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { startChild } from '#test/support/child.ts';
+
+export interface Instance {
+  readonly url: string;
+  readonly databaseUrl: string;
+  /** Of an admin of all tenants. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly pid: number;
+  /** As the superuser of its database. */
+  readonly sql: postgres.Sql;
+  stop(): Promise<void>;
+}
+
+export const TENANT = 'bench';
+
+/** Documents of about 1 KB. */
+export const PAD: string = 'x'.repeat(900);
+
+export async function startInstance(): Promise<Instance> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-bench-'));
+  const child = startChild('infra/local/main.ts', [], {
+    env: {
+      DATA_DIR: dataDir,
+      PORT: '0',
+      CONTROLLER_PORT: '0',
+      OPS_PORT: '0',
+      KINDS: './test/http/kinds.ts',
+      LOG_FORMAT: 'json',
+    },
+  });
+  for (let line = await child.nextLine(); !line?.includes('"msg":"ready"'); line = await child.nextLine()) {
+    if (line === undefined) throw new Error(`the instance did not start: ${(await child.exit).errors}`);
+  }
+  const run = JSON.parse(await readFile(join(dataDir, 'run.json'), 'utf8')) as {
+    publicUrl: string;
+    databaseUrl: string;
+  };
+  const token = await readFile(join(dataDir, 'tokens', 'admin'), 'utf8');
+  const headers = { authorization: `Bearer ${token.trim()}`, 'content-type': 'application/json' };
+  await create(`${run.publicUrl}/apis/plumbline.dev/v1/tenants`, headers, {
+    apiVersion: 'plumbline.dev/v1',
+    kind: 'Tenant',
+    metadata: { name: TENANT },
+    spec: {},
+  });
+  const sql = postgres(run.databaseUrl, { max: 8, onnotice: () => undefined });
+  return {
+    url: run.publicUrl,
+    databaseUrl: run.databaseUrl,
+    headers,
+    pid: child.pid,
+    sql,
+    async stop(): Promise<void> {
+      await sql.end();
+      child.kill('SIGTERM');
+      await child.exit;
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function create(url: string, headers: Readonly<Record<string, string>>, object: object): Promise<void> {
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(object) });
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
+}
+
+/** Makes `count` widgets `w1` … by SQL. */
+export async function createWidgets(sql: postgres.Sql, count: number): Promise<void> {
+  await sql`
+    insert into plumbline.resource (tenant, api_group, kind, name, spec)
+    select ${TENANT}, 'example.dev', 'Widget', 'w' || i, jsonb_build_object('size', 0, 'pad', ${PAD}::text)
+    from generate_series(1, ${count}::int) i`;
+}
+
+/** Resolves when the log has everything. */
+export async function published(sql: postgres.Sql): Promise<void> {
+  for (;;) {
+    const [row] = await sql<{ pending: boolean }[]>`select exists (select from plumbline.outbox) as pending`;
+    if (!row?.pending) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Seconds of CPU that a process, without its children, has used. Linux only; NaN elsewhere. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** Resident bytes of a process. Linux only; NaN elsewhere. */
+export async function residentBytes(pid: number): Promise<number> {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
+  } catch {
+    return Number.NaN;
+  }
+}
