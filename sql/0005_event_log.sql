@@ -85,7 +85,9 @@ $$;
 create function plumbline.publish_batch(
   p_stream bigint, p_max_count integer, p_max_bytes bigint, p_max_record_bytes bigint,
   out outcome text, out published integer, out last_seq bigint
-) language plpgsql security definer set search_path = '' as $$
+) language plpgsql security definer set search_path = ''
+  -- A plan that was made while the outbox was empty must not scan it when it is full.
+  set enable_seqscan = off as $$
 declare
   ids bigint[];
   head_id bigint;
@@ -157,7 +159,7 @@ $$;
 
 -- Streams with records to publish, held ones left out. A loose index scan: its cost is per stream, not per record.
 create function plumbline.pending_streams() returns setof bigint
-language sql stable security definer set search_path = '' as $$
+language sql stable security definer set search_path = '' set enable_seqscan = off as $$
   with recursive pending as (
     (select stream from plumbline.outbox order by stream limit 1)
     union all

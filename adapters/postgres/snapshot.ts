@@ -66,7 +66,7 @@ async function* pages(
       state as (
         select ${columnsNow(connection)} from plumbline.resource r
         where r.tenant in (select tenant from plumbline.stream where id = any (${streams.map(String)}::bigint[]))
-          and not exists (select from pending p where p.uid = r.uid)
+          and r.uid not in (select uid from pending)
         union all
         select ${columnsBefore(connection)} from pending o where o.type <> 'ADDED'
       )
