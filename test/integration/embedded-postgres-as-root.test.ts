@@ -85,13 +85,19 @@ describe.skipIf(!isRoot)('startEmbeddedPostgres() as root, in a checkout below a
     await expect(query(second.url, 'select answer from kept')).rejects.toMatchObject({ code: '42P01' });
   });
 
-  test('removes data of the temp folder whose DATA_DIR is gone, but not while a server runs on them', async () => {
-    const [gone, running] = [await start('gone'), await start('running')];
-    await stop(gone);
-    await rm(join(checkout, 'gone'), { recursive: true });
-    await rm(join(checkout, 'running'), { recursive: true });
-    await start('new');
+  test('removes data of the temp folder that no DATA_DIR links to, but not while a server runs on them', async () => {
+    const [gone, anew, kept, running] = [
+      await start('gone'),
+      await start('anew'),
+      await start('kept'),
+      await start('running'),
+    ];
+    for (const server of [gone, anew, kept]) await stop(server);
+    for (const dataDir of ['gone', 'anew', 'running']) await rm(join(checkout, dataDir), { recursive: true });
+    await start('anew');
     await expect(stat(gone.clusterDirectory)).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(stat(anew.clusterDirectory)).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(stat(kept.clusterDirectory)).resolves.toBeDefined();
     expect(await query(running.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 

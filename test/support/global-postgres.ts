@@ -65,12 +65,12 @@ function chosenPrograms(): string | undefined {
   return programs;
 }
 
-/** Folders of runs that were killed. Their servers ended with them. */
+/** Folders of runs that were killed; their servers ended with them. Those of other accounts are theirs to remove. */
 async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(FOLDER_PREFIX)) continue;
     const pid = Number.parseInt(name.slice(FOLDER_PREFIX.length), 10);
-    if (!isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true });
+    if (!isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
   }
 }
 

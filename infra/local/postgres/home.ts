@@ -6,10 +6,10 @@
  * empty database, and one that was moved keeps its own.
  */
 
-import { chown, lstat, mkdir, realpath, stat, symlink } from 'node:fs/promises';
+import { chown, lstat, mkdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Account, canEnter, chooseAccount, isRoot } from '#infra/local/postgres/account.ts';
-import { makeDataPlace } from '#infra/local/postgres/places.ts';
+import { makeLinkedPlace } from '#infra/local/postgres/places.ts';
 import { PRIVATE_DIRECTORY_MODE } from '#infra/local/data-directory.ts';
 import { StartError, hasCode } from '#infra/local/start-error.ts';
 
@@ -58,10 +58,7 @@ async function existingHome(path: string): Promise<ClusterHome> {
 async function newHome(path: string, dataDir: string): Promise<ClusterHome> {
   const account = await chooseAccount();
   if (account && !(await canEnter(account, dataDir))) {
-    const directory = await makeDataPlace(account, dataDir);
-    const home = await own(directory, account);
-    await symlink(directory, path);
-    return home;
+    return { directory: await makeLinkedPlace(account, dataDir, path), account };
   }
   await mkdir(path, { mode: PRIVATE_DIRECTORY_MODE });
   return own(await realpath(path), account);

@@ -3,16 +3,29 @@
  * account that PostgreSQL runs under cannot go.
  */
 
-import { chmod, lstat, mkdir, mkdtemp, readFile, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  readlink,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, sep } from 'node:path';
+import { basename, join, sep } from 'node:path';
 import { lockInstance } from '#infra/local/instance-lock.ts';
 import { type Account, canEnter } from '#infra/local/postgres/account.ts';
-import { StartError, hasCode, messageOf } from '#infra/local/start-error.ts';
+import { StartError, messageOf } from '#infra/local/start-error.ts';
 
 const DURABLE_DIRECTORY = '/var/lib/plumbline';
 const TEMPORARY_PREFIX = 'plumbline-data-';
-const ORIGIN_FILE = 'data-directory';
+const LINK_FILE = 'linked-from';
 const OPEN_DIRECTORY_MODE = 0o755;
 const WRITABLE_BY_OTHERS = 0o022;
 
@@ -37,18 +50,21 @@ export async function openSharedDirectory(account: Account | undefined): Promise
 }
 
 /**
- * A new folder for the data of `dataDir`, as durable as that is. Data of the temp folder stay in the temp folder, and
- * are removed by a later call once their DATA_DIR is gone; others are never removed.
+ * Makes a folder for the data of `dataDir`, gives it to the account and links to it from `link`, a path in `dataDir`. It
+ * is as durable as `dataDir`: data of the temp folder stay in the temp folder, and are removed by a later call when no
+ * link leads to them any more; others are never removed.
  */
-export async function makeDataPlace(account: Account, dataDir: string): Promise<string> {
+export async function makeLinkedPlace(account: Account, dataDir: string, link: string): Promise<string> {
   const temporary = await realpath(tmpdir());
   const origin = await realpath(dataDir);
-  if (!origin.startsWith(`${temporary}${sep}`) || !(await canEnter(account, temporary))) {
-    return mkdtemp(join(await openSharedDirectory(account), 'data-'));
-  }
-  await removeAbandoned(temporary);
-  const place = await mkdtemp(join(temporary, TEMPORARY_PREFIX));
-  await writeFile(join(place, ORIGIN_FILE), origin);
+  const isTemporary = origin.startsWith(`${temporary}${sep}`) && (await canEnter(account, temporary));
+  if (isTemporary) await removeAbandoned(temporary);
+  const prefix = isTemporary ? join(temporary, TEMPORARY_PREFIX) : join(await openSharedDirectory(account), 'data-');
+  const place = await mkdtemp(prefix);
+  await chown(place, account.uid, account.gid);
+  await symlink(place, link);
+  // Last, since a place with this file and without its link counts as abandoned.
+  if (isTemporary) await writeFile(join(place, LINK_FILE), join(origin, basename(link)));
   return place;
 }
 
@@ -61,19 +77,16 @@ async function removeAbandoned(temporary: string): Promise<void> {
   }
 }
 
-/** Only what we made ourselves can be: nobody else can make a file of ours. */
 async function isAbandoned(place: string): Promise<boolean> {
   try {
-    const file = join(place, ORIGIN_FILE);
+    const file = join(place, LINK_FILE);
+    // Only what we made ourselves: nobody else can make a file of ours.
     if ((await lstat(file)).uid !== process.getuid?.()) return false;
-    const origin = await readFile(file, 'utf8');
-    const isGone = await stat(origin).then(
-      () => false,
-      (error: unknown) => hasCode(error, 'ENOENT'),
-    );
+    const target = await readlink(await readFile(file, 'utf8')).catch(() => undefined);
+    if (target === place) return false;
     // A server may outlive its DATA_DIR.
-    if (isGone) (await lockInstance(place)).release();
-    return isGone;
+    (await lockInstance(place)).release();
+    return true;
   } catch {
     return false;
   }
