@@ -9,17 +9,29 @@ import { StatusError } from '#core/status-error.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type MethodHandler = (c: Context<HttpEnv>) => Response | Promise<Response>;
 
-/** A handler for all verbs of a path. HEAD is answered where GET is. */
-export function methods(table: Partial<Record<Method, MethodHandler>>): Handler<HttpEnv> {
+export interface MethodsOptions {
+  /** Whether HEAD is answered where GET is. @default true */
+  readonly head?: boolean;
+}
+
+/** A handler for all verbs of a path. */
+export function methods(
+  table: Partial<Record<Method, MethodHandler>>,
+  { head = true }: MethodsOptions = {},
+): Handler<HttpEnv> {
   return (c) => {
-    const method = c.req.method === 'HEAD' ? 'GET' : c.req.method;
+    const method = head && c.req.method === 'HEAD' ? 'GET' : c.req.method;
     const handler = Object.hasOwn(table, method) ? table[method as Method] : undefined;
-    return handler ? handler(c) : answerMethodNotAllowed(c, Object.keys(table));
+    return handler ? handler(c) : answerMethodNotAllowed(c, Object.keys(table), { head });
   };
 }
 
-export function answerMethodNotAllowed(c: Context<HttpEnv>, allowed: readonly string[]): Response {
-  const allow = allowed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+export function answerMethodNotAllowed(
+  c: Context<HttpEnv>,
+  allowed: readonly string[],
+  { head = true }: MethodsOptions = {},
+): Response {
+  const allow = allowed.flatMap((method) => (head && method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
   const error = new StatusError('MethodNotAllowed', `${c.req.method} is not possible here; possible are ${allow}`);
   return answerStatus(c, error, { Allow: allow });
 }

@@ -2,7 +2,7 @@
 
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
-import { answerMethodNotAllowed, methods } from '#http/methods.ts';
+import { methods } from '#http/methods.ts';
 import type { Cursors, CursorVector } from '#core/cursor.ts';
 import { ROLES, type Caller } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
@@ -41,11 +41,11 @@ const HEADERS: Readonly<Record<string, string>> = {
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
-  app.all('/watch/v1/events', methods({ GET: watchEvents }));
+  // The headers of a stream that is not opened say nothing.
+  app.all('/watch/v1/events', methods({ GET: watchEvents }, { head: false }));
   return app;
 
   async function watchEvents(c: Context<HttpEnv>): Promise<Response> {
-    if (c.req.method === 'HEAD') return answerMethodNotAllowed(c, ['GET']);
     assertAccepted(c);
     assertMayWatch(c.get('caller'));
     const request = parseWatchRequest(c, deps.kinds);
@@ -77,12 +77,22 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     return answer;
   }
 
-  function open(c: Context<HttpEnv>, feed: Feed, { selection }: WatchRequest): { watcher: Watcher; answer: Response } {
+  function open(
+    c: Context<HttpEnv>,
+    feed: Feed,
+    { selection, tenantsAreNamed }: WatchRequest,
+  ): { watcher: Watcher; answer: Response } {
     const { sink, answer } = deps.transport.open(c.env as never, HEADERS, {
       onDrain: () => watcher.onDrain(),
       onClose: () => deps.hub.unregister(watcher),
     });
-    const watcher = new Watcher({ feed, log: deps.log, sink, selection });
+    const watcher = new Watcher({
+      feed,
+      log: deps.log,
+      sink,
+      selection,
+      endsWithTenants: tenantsAreNamed,
+    });
     return { watcher, answer };
   }
 
@@ -139,7 +149,14 @@ function assertMayWatch(caller: Caller): void {
 }
 
 function assertAccepted(c: Context<HttpEnv>): void {
-  const accept = c.req.header('accept');
-  if (accept === undefined || /text\/event-stream|text\/\*|\*\/\*/i.test(accept)) return;
+  const accept = c.req.header('accept') ?? '';
+  if (accept.trim() === '' || accept.split(',').some(acceptsEventStream)) return;
   throw new StatusError('NotAcceptable', 'a watch is answered as text/event-stream; accept it');
+}
+
+/** One media range of RFC 9110 section 12.5.1, with a weight above 0. */
+function acceptsEventStream(range: string): boolean {
+  const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+  const isRefused = parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));
+  return !isRefused && ['text/event-stream', 'text/*', '*/*'].includes(type);
 }

@@ -19,7 +19,7 @@ export interface HubOptions {
 }
 
 /** Why a watch ended. */
-export type WatchEnd = 'client' | 'age' | 'token' | 'slow' | 'shutdown' | 'error';
+export type WatchEnd = 'client' | 'age' | 'token' | 'slow' | 'shutdown' | 'tenant' | 'error';
 
 export interface HubDeps extends Omit<FeedDeps, 'tails'> {
   readonly onOpen: () => void;
@@ -92,7 +92,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
 
   function unregister(watcher: Watcher): void {
     watcher.closed();
-    if (registrations.delete(watcher)) deps.onEnd('client');
+    if (registrations.delete(watcher)) deps.onEnd(watcher.endedBy ?? 'client');
   }
 
   function endWith(registration: Registration, end: WatchEnd, act: () => void): void {
@@ -106,7 +106,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     const epochMs = Date.now();
     for (const registration of registrations.values()) {
       const { watcher } = registration;
-      if (watcher.isClosed) endWith(registration, 'error', () => undefined);
+      if (watcher.isClosed) endWith(registration, watcher.endedBy ?? 'client', () => undefined);
       else if (watcher.blockedMs(nowMs) > stallMs) endWith(registration, 'slow', () => watcher.end(tooSlow(stallMs)));
       else if (epochMs >= registration.tokenEndsAtMs) endWith(registration, 'token', () => watcher.end(tokenExpired()));
       else if (nowMs >= registration.endsAtMs) endWith(registration, 'age', () => watcher.finish());

@@ -25,6 +25,8 @@ export interface WatcherDeps {
   readonly log: EventLog;
   readonly sink: SseSink;
   readonly selection: Selection;
+  /** The tenants were named one by one: with the last of them the watch ends. */
+  readonly endsWithTenants: boolean;
 }
 
 /** A class, for its memory: an idle watcher is one of thousands. */
@@ -33,6 +35,8 @@ export class Watcher implements FeedWatcher {
   readonly #log: EventLog;
   readonly #sink: SseSink;
   readonly #selection: Selection;
+  readonly #endsWithTenants: boolean;
+  #endedBy: 'error' | 'tenant' | undefined;
   #state: 'starting' | 'behind' | 'live' | 'closed' = 'starting';
   /** Everything up to here is written. */
   #vector: CursorVector = new Map();
@@ -44,16 +48,22 @@ export class Watcher implements FeedWatcher {
   /** Since when the network has not taken everything; undefined when it has. */
   #blockedSinceMs: number | undefined;
 
-  constructor({ feed, log, sink, selection }: WatcherDeps) {
+  constructor({ feed, log, sink, selection, endsWithTenants }: WatcherDeps) {
     this.#feed = feed;
     this.#log = log;
     this.#sink = sink;
     this.#selection = selection;
+    this.#endsWithTenants = endsWithTenants;
     feed.watchers.add(this);
   }
 
   get isClosed(): boolean {
     return this.#state === 'closed';
+  }
+
+  /** Why it ended by itself. */
+  get endedBy(): 'error' | 'tenant' | undefined {
+    return this.#endedBy;
   }
 
   /** How long the client has not taken what was written. */
@@ -122,6 +132,7 @@ export class Watcher implements FeedWatcher {
 
   end(error: StatusError): void {
     if (this.isClosed) return;
+    this.#endedBy = 'error';
     this.write(errorFrame(error, { forget: error.code === 410 || error.code === 400 }));
     this.#close();
   }
@@ -251,9 +262,10 @@ export class Watcher implements FeedWatcher {
     return furthest;
   }
 
-  /** A watch of named tenants ends with the last of them. */
   #endWithLastTenant(): void {
-    if (this.#feed.tenants !== '*' && this.#feed.vector.size === 0) this.#close();
+    if (!this.#endsWithTenants || this.#feed.vector.size > 0) return;
+    this.#endedBy = 'tenant';
+    this.#close();
   }
 
   #endOf(error: unknown): StatusError {
