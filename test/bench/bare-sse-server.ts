@@ -15,9 +15,16 @@ server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`${typeof address === 'object' && address ? address.port : 0}\n`);
 });
 
-/** `<events> <bytes>`: that many events, one after the other, to every stream. */
+/** `<events> <bytes> <now|live>`: that many events to every stream; live: each in a turn of the event loop of its own. */
 createInterface({ input: process.stdin }).on('line', (line) => {
-  const [events = 0, bytes = 0] = line.split(' ').map(Number);
-  const frame = `event: MODIFIED\nid: 0123456789012345678901234567890123456789012\ndata: {"pad":"${'x'.repeat(bytes)}"}\n\n`;
-  for (let n = 0; n < events; n += 1) for (const stream of streams) stream.write(frame);
+  const [events, bytes, pace] = line.split(' ');
+  const frame = `event: MODIFIED\nid: ${'0'.repeat(43)}\ndata: {"pad":"${'x'.repeat(Number(bytes))}"}\n\n`;
+  void send(Number(events), frame, pace === 'live');
 });
+
+async function send(events: number, frame: string, live: boolean): Promise<void> {
+  for (let n = 0; n < events; n += 1) {
+    for (const stream of streams) stream.write(frame);
+    if (live) await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -10,10 +10,22 @@ import { type Finding, median, rate } from '#test/bench/report.ts';
 
 const WATCHERS = 1_000;
 const ROUNDS = 5;
-const MODES = [
-  { name: 'live, one event at a time', events: 1, repeats: 60 },
-  { name: 'in bursts of 200', events: 200, repeats: 3 },
+const MODES: readonly Mode[] = [
+  { name: 'one event, then the next when all have it', events: 1, repeats: 60, pace: 'now', goal: undefined },
+  { name: 'live, single commits of 8 writers', events: 1000, repeats: 1, pace: 'live', goal: 1.5 },
+  { name: 'in bursts of 200', events: 200, repeats: 3, pace: 'now', goal: 1.5 },
 ];
+const WRITERS = 8;
+
+interface Mode {
+  readonly name: string;
+  readonly events: number;
+  readonly repeats: number;
+  /** now: all events in one transaction; live: each in its own. */
+  readonly pace: 'now' | 'live';
+  readonly goal: number | undefined;
+}
+
 /** Of an event of the bench's widgets, beside the pad: the envelope and the metadata. */
 const ENVELOPE_BYTES = 560;
 
@@ -30,10 +42,10 @@ export async function benchFanOut(instance: Instance): Promise<readonly Finding[
   const findings: Finding[] = [];
   try {
     for (const mode of MODES) {
-      const floor = await measure(bareUrl, '/', {}, bare.pid, mode, async () => sendBare(bare, mode.events));
+      const floor = await measure(bareUrl, '/', {}, bare.pid, mode, async () => sendBare(bare, mode));
       const path = `/watch/v1/events?tenants=${TENANT}`;
       const ours = await measure(instance.url, path, instance.headers, instance.pid, mode, () =>
-        change(instance, mode.events),
+        change(instance, mode),
       );
       const ratio = ours.framesPerSecond / floor.framesPerSecond;
       const cpuRatio = ours.framesPerCpuSecond / floor.framesPerCpuSecond;
@@ -41,8 +53,8 @@ export async function benchFanOut(instance: Instance): Promise<readonly Finding[
         what: `fan-out to ${WATCHERS} watchers, ${mode.name}`,
         figure: `${rate(ours.framesPerSecond)}, ${rate(ours.framesPerCpuSecond)} per CPU second (bare ${rate(floor.framesPerSecond)}, ${rate(floor.framesPerCpuSecond)})`,
         ratio: `${ratio.toFixed(2)}×, per CPU second ${cpuRatio.toFixed(2)}×`,
-        goal: '≥ 1.5×',
-        met: ratio >= 1.5,
+        goal: mode.goal === undefined ? 'none' : `≥ ${mode.goal}×`,
+        met: mode.goal === undefined ? undefined : ratio >= mode.goal,
       });
     }
   } finally {
@@ -56,7 +68,7 @@ async function measure(
   path: string,
   headers: Readonly<Record<string, string>>,
   pid: number,
-  mode: (typeof MODES)[number],
+  mode: Mode,
   send: () => Promise<void>,
 ): Promise<Measured> {
   let received = 0;
@@ -91,11 +103,24 @@ async function measure(
   }
 }
 
-async function sendBare(bare: Child, events: number): Promise<void> {
-  bare.send(`${events} ${PAD.length + ENVELOPE_BYTES}`);
+async function sendBare(bare: Child, { events, pace }: Mode): Promise<void> {
+  bare.send(`${events} ${PAD.length + ENVELOPE_BYTES} ${pace}`);
 }
 
-async function change({ sql }: Instance, events: number): Promise<void> {
-  await sql`update plumbline.resource set spec = jsonb_build_object('size', 1, 'pad', ${PAD}::text, 'n', random())
-    where uid in (select uid from plumbline.resource where kind = 'Widget' and tenant = ${TENANT} limit ${events})`;
+async function change({ sql }: Instance, { events, pace }: Mode): Promise<void> {
+  if (pace === 'now') {
+    await sql`update plumbline.resource set spec = jsonb_build_object('size', 1, 'pad', ${PAD}::text, 'n', random())
+      where uid in (select uid from plumbline.resource where kind = 'Widget' and tenant = ${TENANT} limit ${events})`;
+    return;
+  }
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: WRITERS }, async () => {
+      while (next < events) {
+        next += 1;
+        await sql`update plumbline.resource set spec = jsonb_build_object('size', 1, 'pad', ${PAD}::text, 'n', random())
+          where api_group = 'example.dev' and kind = 'Widget' and tenant = ${TENANT} and name = ${`w${(next % 200) + 1}`}`;
+      }
+    }),
+  );
 }
