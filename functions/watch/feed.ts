@@ -179,7 +179,7 @@ export class Feed implements Follower {
   }
 
   endWatchers(error: StatusError): void {
-    for (const watcher of [...this.watchers]) watcher.end(error);
+    for (const watcher of this.watchers) watcher.end(error);
   }
 
   /** The entries of a range as a selection sees them, encoded once for all watchers who are at the same place. */

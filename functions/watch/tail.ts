@@ -114,7 +114,7 @@ export class Tail {
   #expire(error: PositionExpired): void {
     this.#last = error.earliest;
     this.#kept = [];
-    for (const follower of [...this.#followers.keys()]) follower.onExpired(this.stream, error);
+    for (const follower of this.#followers.keys()) follower.onExpired(this.stream, error);
   }
 
   #keepsAllAfter(point: LogPoint): boolean {

@@ -4,21 +4,19 @@
  */
 
 import type { CursorVector } from '#core/cursor.ts';
-import type { StreamEvent } from '#core/event.ts';
-import { type EventLog, type LogPoint, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
+import { type EventLog, PositionExpired } from '#core/ports/event-log.ts';
 import type { SseSink } from '#core/ports/sse.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
+import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
-import { bookmarkFrame, errorFrame, eventFrame, FrameBytes, tenantGoneFrame } from '#functions/watch/frames.ts';
+import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 
 /** Beyond this much that the network did not take, nothing more is written. */
 const HIGH_WATER_BYTES = 64 * 1024;
 const MAX_WRITE_BYTES = 256 * 1024;
-const CATCH_UP: ReadLimits = { maxCount: 250, maxBytes: 512 * 1024 };
 /** A client that is being refused gets this long to take the last frame. */
 const LINGER_MS = 5_000;
-const LOG_RETRY_MS = 500;
 
 export interface WatcherDeps {
   readonly feed: Feed;
@@ -166,8 +164,7 @@ export class Watcher implements FeedWatcher {
       for (;;) {
         const next = this.#feed.ring.endIndex;
         const target = this.#feed.vector;
-        for (const [stream, point] of target) await this.#readTo(stream, point);
-        await this.#finishClosedStreams(target);
+        await catchUp(this.#catchUpDeps(), this.#vector, target);
         if (this.isClosed) return;
         if (next < this.#feed.ring.firstIndex) continue;
         this.#next = next;
@@ -184,52 +181,18 @@ export class Watcher implements FeedWatcher {
     }
   }
 
-  async #readTo(stream: bigint, target: LogPoint): Promise<void> {
-    for (;;) {
-      const from = this.#vector.get(stream) ?? { seq: 0n, position: 0n };
-      if (from.seq >= target.seq || this.isClosed) return;
-      const limits = { ...CATCH_UP, maxCount: Math.min(CATCH_UP.maxCount, Number(target.seq - from.seq)) };
-      const events = await this.#readPatiently(stream, from, limits);
-      let text = '';
-      for (const event of events) text += this.#catchUpFrame(stream, event);
-      if (text !== '') this.write(text);
-      await this.flushed();
-    }
-  }
-
-  #catchUpFrame(stream: bigint, event: StreamEvent): string {
-    this.#vector = new Map(this.#vector).set(stream, { seq: event.seq, position: event.position });
-    this.#feed.assertIsolated(event);
-    const type = this.#selection.typeOf(event);
-    return type === undefined ? '' : eventFrame(event, type, this.#feed.sealEntry(this.#vector));
-  }
-
-  /** While the log is away the watcher stays, and goes on when it returns. */
-  async #readPatiently(stream: bigint, from: LogPoint, limits: ReadLimits): Promise<readonly StreamEvent[]> {
-    for (;;) {
-      try {
-        return (await this.#log.read(stream, from, limits)).events;
-      } catch (error) {
-        if (!(error instanceof StatusError) || error.reason !== 'ServiceUnavailable' || this.isClosed) throw error;
-        await new Promise((resolve) => setTimeout(resolve, LOG_RETRY_MS));
-      }
-    }
-  }
-
-  /** Streams of this watcher that its feed no longer has: their tenants are gone, and so is what follows them. */
-  async #finishClosedStreams(target: CursorVector): Promise<void> {
-    const closed = [...this.#vector.keys()].filter((id) => !target.has(id));
-    if (closed.length === 0) return;
-    const [ranges, streams] = await Promise.all([this.#log.ranges(closed), this.#feed.streamsOf(closed)]);
-    for (const id of closed) {
-      const head = ranges.get(id)?.head;
-      if (head) await this.#readTo(id, head);
-      const vector = new Map(this.#vector);
-      vector.delete(id);
-      this.#vector = vector;
-      const tenant = streams.find((stream) => stream.id === id)?.tenant;
-      if (tenant !== undefined) this.write(tenantGoneFrame(tenant, this.#feed.sealEntry(vector)));
-    }
+  #catchUpDeps(): CatchUpDeps {
+    return {
+      feed: this.#feed,
+      log: this.#log,
+      selection: this.#selection,
+      isClosed: () => this.isClosed,
+      reached: async (vector, text) => {
+        this.#vector = vector;
+        if (text !== '') this.write(text);
+        await this.flushed();
+      },
+    };
   }
 
   #rangeEnd(): number {
