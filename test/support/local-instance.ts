@@ -1,8 +1,10 @@
 /** `npm start` as a process of its own, so that a test can freeze it and kill it. */
 
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
+import type { Target } from '#test/http/target.ts';
 import { type Child, startChild } from '#test/support/child.ts';
 
 export interface LocalInstanceOptions {
@@ -12,13 +14,10 @@ export interface LocalInstanceOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export interface LocalInstance {
-  /** Of the public listener, without a slash at the end. */
-  readonly url: string;
+/** Its public listener. */
+export interface LocalInstance extends Target {
   readonly opsUrl: string;
   readonly process: Child;
-  /** As `npm start` wrote it: all tenants. */
-  token(role: 'admin' | 'editor' | 'viewer'): Promise<string>;
   /** What it logged lately, for a failure's message. */
   log(): string;
   /** Asks it to stop, however it fares, and removes its folder. */
@@ -47,11 +46,13 @@ export async function startLocalInstance(options: LocalInstanceOptions): Promise
   const lines: string[] = [];
   const ready = await readUntilReady();
   void drain();
+  const { issueToken } = await loadDevelopmentIdentity(dataDir);
   return {
-    url: ready.publicUrl,
+    baseUrl: ready.publicUrl,
+    audience: 'public',
     opsUrl: ready.opsUrl,
     process: child,
-    token: (role) => readFile(join(dataDir, 'tokens', role), 'utf8').then((text) => text.trim()),
+    token: (grant) => issueToken({ subject: 'test', audience: 'public', ttlSeconds: 600, ...grant }),
     log: () => lines.join('\n'),
     stop,
   };

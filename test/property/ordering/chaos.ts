@@ -1,0 +1,100 @@
+/** Publishers as processes that are killed and frozen at random moments and replaced, and connections that are cut. */
+
+import type { Sql } from '#adapters/postgres/client.ts';
+import { type Child, startChild } from '#test/support/child.ts';
+import type { Random } from '#test/support/random.ts';
+
+export interface ChaosOptions {
+  readonly databaseUrl: string;
+  /** Of a superuser. */
+  readonly sql: Sql;
+  readonly random: Random;
+  /** Processes that are frozen for a moment, and not killed. */
+  readonly freezable: readonly Child[];
+}
+
+export interface ChaosReport {
+  killed: number;
+  frozen: number;
+  cut: number;
+}
+
+const PUBLISHERS = ['resident', 'cron', 'resident'] as const;
+
+/** Until the signal aborts; then everything that it froze runs again, and publishers stay until `end`. */
+export async function runChaos(
+  { databaseUrl, sql, random, freezable }: ChaosOptions,
+  signal: AbortSignal,
+): Promise<{ readonly report: ChaosReport; readonly end: () => Promise<void> }> {
+  const report: ChaosReport = { killed: 0, frozen: 0, cut: 0 };
+  const publishers = await Promise.all(PUBLISHERS.map(startPublisher));
+  while (!signal.aborted) {
+    await pause(random.int(100, 900));
+    await random.pick([
+      killPublisher,
+      killPublisher,
+      killFrozen,
+      freezePublisher,
+      freezePublisher,
+      freezeOther,
+      cutConnection,
+    ])();
+  }
+  return {
+    report,
+    async end() {
+      for (const publisher of publishers) publisher.end();
+      await Promise.all(publishers.map((publisher) => publisher.exit));
+    },
+  };
+
+  async function startPublisher(mode: string): Promise<Child> {
+    const child = startChild('test/support/publisher-process.ts', [databaseUrl, mode]);
+    if ((await child.nextLine()) !== 'ready')
+      throw new Error(`a publisher did not start: ${(await child.exit).errors}`);
+    return child;
+  }
+
+  async function killPublisher(): Promise<void> {
+    const index = random.int(0, publishers.length - 1);
+    publishers[index]?.kill('SIGKILL');
+    report.killed += 1;
+    publishers[index] = await startPublisher(PUBLISHERS[index] ?? 'resident');
+  }
+
+  async function killFrozen(): Promise<void> {
+    random.pick(publishers).kill('SIGSTOP');
+    await pause(random.int(50, 500));
+    // It may not be the frozen one; that one wakes up in the past.
+    await killPublisher();
+    for (const publisher of publishers) publisher.kill('SIGCONT');
+  }
+
+  async function freezePublisher(): Promise<void> {
+    await freeze(random.pick(publishers));
+  }
+
+  async function freezeOther(): Promise<void> {
+    if (freezable.length > 0) await freeze(random.pick(freezable));
+  }
+
+  async function freeze(child: Child): Promise<void> {
+    child.kill('SIGSTOP');
+    report.frozen += 1;
+    await pause(random.int(50, 1200));
+    child.kill('SIGCONT');
+  }
+
+  /** Of publishers and of watching servers, in whatever they do. */
+  async function cutConnection(): Promise<void> {
+    const backends = await sql<{ pid: number }[]>`select pid from pg_stat_activity
+      where datname = current_database() and application_name like 'plumbline%' and pid <> pg_backend_pid() order by pid`;
+    if (backends.length === 0) return;
+    await sql`select pg_terminate_backend(${random.pick(backends).pid})`;
+    report.cut += 1;
+  }
+}
+
+async function pause(milliseconds: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

@@ -1,0 +1,187 @@
+/** One whole run: writers, publishers that are killed, watchers that come and go; and the verdict. */
+
+import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { type Random, seededRandom } from '#test/support/random.ts';
+import { checkOrdering, type Run, type Violation } from '#test/property/ordering-checker.ts';
+import { type ChaosReport, runChaos } from '#test/property/ordering/chaos.ts';
+import { createFollowers } from '#test/property/ordering/followers.ts';
+import { runRawWriter } from '#test/property/ordering/raw-writer.ts';
+import { runStoreWriter } from '#test/property/ordering/store-writer.ts';
+import { createLedger, installWitness, type Ledger, readHistory } from '#test/property/ordering/witness.ts';
+
+export interface ScenarioOptions {
+  readonly seed: number;
+  /** Writers stop when this many changes were committed. */
+  readonly changes: number;
+  /** SQL, run before anything is written: breaks what the checker must find broken. */
+  readonly sabotage?: string;
+  /** How long publishers and watchers may take at the end for what they lack. @default 60,000 */
+  readonly patienceMs?: number;
+}
+
+export interface ScenarioReport {
+  readonly violations: readonly Violation[];
+  /** Committed, as the witness saw it. */
+  readonly changes: number;
+  /** By all watchers together. */
+  readonly received: number;
+  readonly connections: number;
+  readonly chaos: ChaosReport;
+  readonly seconds: {
+    readonly writing: number;
+    readonly publishing: number;
+    readonly watching: number;
+    readonly checking: number;
+  };
+}
+
+const TENANTS = Array.from({ length: 17 }, (_, index) => `tenant-${index}`);
+const RAW_WRITERS = 6;
+const STORE_WRITERS = 2;
+
+export async function runScenario(options: ScenarioOptions): Promise<ScenarioReport> {
+  const database = await createTestDatabase();
+  const sql = connect(database.url, { applicationName: 'test', maxConnections: STORE_WRITERS + 2 });
+  const instance = await startLocalInstance({ databaseUrl: database.url });
+  try {
+    await installWitness(sql);
+    if (options.sabotage !== undefined) await sql.unsafe(options.sabotage);
+    for (const name of TENANTS) {
+      await sql`insert into plumbline.resource (tenant, api_group, kind, name)
+        values ('system', 'plumbline.dev', 'Tenant', ${name})`;
+    }
+    return await play(options, database.url, sql, instance);
+  } finally {
+    await instance.stop();
+    await sql.end({ timeout: 5 });
+    await database.drop();
+  }
+}
+
+async function play(
+  { seed, changes, patienceMs = 60_000 }: ScenarioOptions,
+  databaseUrl: string,
+  sql: Sql,
+  instance: LocalInstance,
+): Promise<ScenarioReport> {
+  const random = seededRandom(seed);
+  const ledger = createLedger();
+  const followers = createFollowers({ instance, tenants: TENANTS, random: random.fork() });
+  const confusing = new AbortController();
+  try {
+    await followers.startEarly();
+    const lap = stopwatch();
+    const chaos = runChaos(
+      { databaseUrl, sql, random: random.fork(), freezable: [instance.process] },
+      confusing.signal,
+    );
+    await write({ databaseUrl, sql, random: random.fork(), ledger, changes, onEighth: () => followers.startLate() });
+    const writing = lap();
+    confusing.abort();
+    const { report, end } = await chaos;
+    await writeLast(sql);
+    const heads = await untilPublished(sql, patienceMs);
+    const publishing = lap();
+    await followers.untilReached(heads, patienceMs);
+    const watching = lap();
+    await end();
+    await followers.stop();
+    const runs = [await logAsRun(sql), ...followers.runs()];
+    const history = await readHistory(sql, ledger);
+    const violations = checkOrdering(history, runs);
+    return {
+      violations,
+      changes: history.length,
+      received: runs.slice(1).reduce((sum, run) => sum + run.events.length, 0),
+      connections: followers.connections,
+      chaos: report,
+      seconds: { writing, publishing, watching, checking: lap() },
+    };
+  } finally {
+    confusing.abort();
+    await followers.stop().catch(() => undefined);
+  }
+}
+
+interface WriteOptions {
+  readonly databaseUrl: string;
+  readonly sql: Sql;
+  readonly random: Random;
+  readonly ledger: Ledger;
+  readonly changes: number;
+  /** Called whenever another eighth of the changes is committed. */
+  readonly onEighth: () => Promise<void>;
+}
+
+async function write({ databaseUrl, sql, random, ledger, changes, onEighth }: WriteOptions): Promise<void> {
+  const stopping = new AbortController();
+  const shared = { tenants: TENANTS, ledger };
+  const writers = Promise.all([
+    ...Array.from({ length: RAW_WRITERS }, (_, index) =>
+      runRawWriter({ ...shared, databaseUrl, name: `writer-${index}`, random: random.fork() }, stopping.signal),
+    ),
+    ...Array.from({ length: STORE_WRITERS }, () =>
+      runStoreWriter({ ...shared, sql, random: random.fork() }, stopping.signal),
+    ),
+  ]);
+  const failed = writers.then(() => undefined);
+  try {
+    for (let eighths = 1; eighths <= 8;) {
+      const committed = await Promise.race([countChanges(sql), failed]);
+      if (committed === undefined) return;
+      if (committed < (changes * eighths) / 8) continue;
+      eighths += 1;
+      await Promise.race([onEighth(), failed]);
+    }
+  } finally {
+    stopping.abort();
+    await writers;
+  }
+}
+
+async function countChanges(sql: Sql): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, 250));
+  const [row] = await sql<{ count: bigint }[]>`select count(*) from witness.change`;
+  return Number(row?.count ?? 0n);
+}
+
+/** An event for every stream, so that who waits for the end of each knows it by an event. */
+async function writeLast(sql: Sql): Promise<void> {
+  await sql`insert into plumbline.resource (tenant, api_group, kind, name)
+    select tenant, 'example.dev', 'Widget', 'last' from unnest(${TENANTS}::text[]) tenant
+    union all select 'system', 'plumbline.dev', 'Tenant', 'last'`;
+}
+
+/** The logs' heads by tenant, once nothing waits to be published, or the time is over. */
+async function untilPublished(sql: Sql, patienceMs: number): Promise<ReadonlyMap<string, bigint>> {
+  const deadline = performance.now() + patienceMs;
+  while (performance.now() < deadline) {
+    const [row] = await sql<{ waiting: boolean }[]>`select exists (select from plumbline.outbox) as waiting`;
+    if (!row?.waiting) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const heads = await sql<{ tenant: string; seq: bigint }[]>`
+    select s.tenant, f.last_seq as seq from plumbline.frontier f join plumbline.stream s on s.id = f.stream
+    where f.last_seq > 0`;
+  return new Map(heads.map(({ tenant, seq }) => [tenant, seq]));
+}
+
+/** What lies in the log itself, as if it had been watched. */
+async function logAsRun(sql: Sql): Promise<Run> {
+  const events = await sql<(Run['events'][number] & { type: string })[]>`
+    select tenant, seq, event_id as id, uid, type, resource_version as "resourceVersion"
+    from plumbline.event_log order by stream, seq`;
+  return { name: 'the log', tenants: '*', start: 'origin', events };
+}
+
+/** Seconds since the last call. */
+function stopwatch(): () => number {
+  let lastMs = performance.now();
+  return () => {
+    const seconds = (performance.now() - lastMs) / 1000;
+    lastMs = performance.now();
+    return Math.round(seconds * 10) / 10;
+  };
+}
