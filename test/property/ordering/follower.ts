@@ -95,7 +95,7 @@ export function follow(options: FollowerOptions): Follower {
     if (options.named && tenants !== '*') parameters.set('tenants', tenants.join(','));
     if (from === 'earliest' && lastEventId === '') parameters.set('from', 'earliest');
     if (isStarting) parameters.set('initial', 'true');
-    return `${options.baseUrl}/watch/v1/events?${parameters}`;
+    return `${options.baseUrl}/watch/v1/events?${parameters.toString()}`;
   }
 
   function take({ event, id, data }: SseEvent): void {
