@@ -12,8 +12,8 @@ export interface ManagedDatabaseSpec {
   readonly password?: string | undefined;
   /** How many connections the database takes at once. Absent: the server's limit. */
   readonly connectionLimit?: number | undefined;
-  /** Take over a database of this name that bears no mark of ours. Without it, such a one is left alone. */
-  readonly adopt: boolean;
+  /** Whether to take over a database of this name that bears no mark of ours. Otherwise such a one is left alone. */
+  readonly adoptionPolicy: 'Never' | 'AdoptUnowned';
   /** What becomes of the database when the object is deleted. */
   readonly deletionPolicy: 'Delete' | 'Retain';
 }
@@ -28,7 +28,7 @@ export const managedDatabaseKind: Kind<ManagedDatabaseSpec, ReportedStatus> = de
     provider: v.optional(v.picklist(['postgresql']), 'postgresql'),
     password: v.optional(v.pipe(v.string(), v.minLength(12), v.maxLength(256))),
     connectionLimit: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(10_000))),
-    adopt: v.optional(v.boolean(), false),
+    adoptionPolicy: v.optional(v.picklist(['Never', 'AdoptUnowned']), 'Never'),
     deletionPolicy: v.optional(v.picklist(['Delete', 'Retain']), 'Delete'),
   }),
   status: reportedStatus,

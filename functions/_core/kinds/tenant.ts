@@ -9,8 +9,6 @@ import { strictObject } from '#core/kinds/strict-object.ts';
 export interface TenantSpec {
   /** For people. */
   readonly displayName?: string | undefined;
-  /** How long the tenant's events stay readable, at least. Absent: the installation's retention. */
-  readonly eventRetentionHours?: number | undefined;
 }
 
 /** The group and kind that name tenants. Whoever has a tenant may read its object. */
@@ -23,7 +21,6 @@ export const tenantKind: Kind<TenantSpec, ReportedStatus> = defineKind({
   scope: 'Cluster',
   spec: strictObject({
     displayName: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(253))),
-    eventRetentionHours: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(8760))),
   }),
   status: reportedStatus,
 });

@@ -120,7 +120,7 @@ export function secrets(open: OpenTarget): void {
         metadata: { name: 'orders' },
         spec: { password: SECRET },
       });
-      expect(body.spec).toEqual({ provider: 'postgresql', adopt: false, deletionPolicy: 'Delete' });
+      expect(body.spec).toEqual({ provider: 'postgresql', adoptionPolicy: 'Never', deletionPolicy: 'Delete' });
     });
   });
 }

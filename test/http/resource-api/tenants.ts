@@ -21,7 +21,7 @@ export function tenants(open: OpenTarget): void {
     expectStatus(await world.admin.get(widgets), 404, 'NotFound', `tenant "${name}" not found`);
     const created = await world.admin.post(TENANTS, {
       metadata: { name },
-      spec: { displayName: 'Name', eventRetentionHours: 24 },
+      spec: { displayName: 'Name' },
     });
     expect(created.status).toBe(201);
     expect(created.body.metadata).not.toHaveProperty('namespace');

@@ -23,16 +23,18 @@ describe('a document against its schema', () => {
       'FieldValueForbidden spec.x: unknown field',
       'FieldValueForbidden spec.y: unknown field',
     ]);
-    expect(causesOf(tenantKind, { displayName: 5, eventRetentionHours: 1.5 })).toEqual([
+    expect(causesOf(tenantKind, { displayName: 5 })).toEqual([
       expect.stringMatching(/^FieldValueTypeInvalid spec\.displayName/),
-      expect.stringMatching(/^FieldValueInvalid spec\.eventRetentionHours/),
+    ]);
+    expect(causesOf(managedDatabaseKind, { connectionLimit: 1.5 })).toEqual([
+      expect.stringMatching(/^FieldValueInvalid spec\.connectionLimit/),
     ]);
   });
 
   test('applies defaults', () => {
     expect(validateDocument('spec', {}, managedDatabaseKind.spec, []).document).toEqual({
       provider: 'postgresql',
-      adopt: false,
+      adoptionPolicy: 'Never',
       deletionPolicy: 'Delete',
     });
   });
