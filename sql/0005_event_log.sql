@@ -72,6 +72,24 @@ language sql stable as $$
     else octet_length(document::text)::bigint end
 $$;
 
+-- Makes the daily partitions from today on. Run at start and by every scheduled maintenance.
+create function plumbline.ensure_event_log_partitions(p_days integer) returns void
+language plpgsql security definer set search_path = '' as $$
+declare
+  day date;
+  -- The transaction's time, as in published_at.
+  today constant date := (now() at time zone 'UTC')::date;
+begin
+  for day in select today + n from generate_series(0, p_days) n loop
+    if to_regclass('plumbline.event_log_' || to_char(day, 'YYYYMMDD')) is null then
+      perform pg_advisory_xact_lock(hashtextextended('plumbline/partitions', 0));
+      execute format('create table if not exists plumbline.%I partition of plumbline.event_log for values from (%L) to (%L)',
+        'event_log_' || to_char(day, 'YYYYMMDD'), day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
+    end if;
+  end loop;
+end
+$$;
+
 -- Moves the next batch of one stream from the outbox to the log, all or nothing, in one transaction of its own:
 -- exactly once, whoever dies when. Returns how it went and how many events were moved.
 --   published    the batch is in the log
@@ -127,6 +145,10 @@ begin
       values (p_stream, head_id, format('the object has %s bytes; an event may have %s', head_bytes, p_max_record_bytes));
     outcome := 'quarantined';
     return;
+  end if;
+  -- Maintenance makes partitions days ahead; a machine that slept for longer makes its own.
+  if to_regclass('plumbline.event_log_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')) is null then
+    perform plumbline.ensure_event_log_partitions(1);
   end if;
   select f.last_seq into strict head_seq from plumbline.frontier f where stream = p_stream for update;
   with moved as (
@@ -205,23 +227,6 @@ begin
     select stream, id, to_jsonb(gone), p_reason from gone;
   perform pg_notify('plumbline_outbox', '');
   return true;
-end
-$$;
-
--- Makes the daily partitions from today on. Run at start and by every scheduled maintenance.
-create function plumbline.ensure_event_log_partitions(p_days integer) returns void
-language plpgsql security definer set search_path = '' as $$
-declare
-  day date;
-  today constant date := (clock_timestamp() at time zone 'UTC')::date;
-begin
-  for day in select today + n from generate_series(0, p_days) n loop
-    if to_regclass('plumbline.event_log_' || to_char(day, 'YYYYMMDD')) is null then
-      perform pg_advisory_xact_lock(hashtextextended('plumbline/partitions', 0));
-      execute format('create table if not exists plumbline.%I partition of plumbline.event_log for values from (%L) to (%L)',
-        'event_log_' || to_char(day, 'YYYYMMDD'), day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
-    end if;
-  end loop;
 end
 $$;
 

@@ -1,7 +1,8 @@
 /** The outbox, published into the event log of the same database: one statement moves a batch, exactly once. */
 
+import postgres from 'postgres';
 import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
-import type { BatchLimits, Outbox, PublishResult } from '#core/ports/outbox.ts';
+import { type BatchLimits, type Outbox, type PublishResult, RecordRejected } from '#core/ports/outbox.ts';
 
 /** What one event may weigh; a larger one is quarantined. Eight times what the API accepts. */
 export const MAX_RECORD_BYTES: number = 8 * 1024 * 1024;
@@ -36,6 +37,12 @@ async function statement<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
+    if (error instanceof postgres.PostgresError && RECORD_FAULTS.has(error.code.slice(0, 2))) {
+      throw new RecordRejected(error.message, { cause: error });
+    }
     throw toCallerError(error, 'outbox');
   }
 }
+
+/** SQLSTATE classes: data exception, integrity constraint violation, program limit exceeded. */
+const RECORD_FAULTS = new Set(['22', '23', '54']);

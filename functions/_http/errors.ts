@@ -21,7 +21,10 @@ export function answerStatus(c: Context<HttpEnv>, error: StatusError, headers: R
   const retryAfterSeconds = error.details?.retryAfterSeconds;
   if (retryAfterSeconds !== undefined) c.header('Retry-After', String(retryAfterSeconds));
   if (error.reason === 'Unauthorized') c.header('WWW-Authenticate', 'Bearer');
-  return c.json(error.toBody(), error.code as ContentfulStatusCode, headers);
+  return c.body(`${JSON.stringify(error.toBody())}\n`, error.code as ContentfulStatusCode, {
+    'Content-Type': 'application/json',
+    ...headers,
+  });
 }
 
 export function answerNotFound(c: Context<HttpEnv>): Response {

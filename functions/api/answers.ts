@@ -9,7 +9,7 @@ import type { ResourceRow } from '#core/resource.ts';
 const JSON_HEADERS = { 'Content-Type': 'application/json' };
 
 export function answerObject(c: Context<HttpEnv>, row: ResourceRow, code: 200 | 201 | 202 = 200): Response {
-  return c.body(resourceJson(row), code, JSON_HEADERS);
+  return c.body(`${resourceJson(row)}\n`, code, JSON_HEADERS);
 }
 
 export interface ListAnswer {
@@ -26,7 +26,7 @@ export function answerList(c: Context<HttpEnv>, list: ListAnswer): Response {
     kind: `${list.kind}List`,
     metadata: { cursor: list.cursor, continue: list.continueToken },
   });
-  return c.body(`${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}`, 200, JSON_HEADERS);
+  return c.body(`${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}\n`, 200, JSON_HEADERS);
 }
 
 /** Adds a `Warning` header. @see https://www.rfc-editor.org/rfc/rfc7234#section-5.5 */

@@ -3,8 +3,7 @@
  * processes may do so at once; who finds a stream busy leaves it to the other.
  */
 
-import type { BatchLimits, Outbox } from '#core/ports/outbox.ts';
-import { StatusError } from '#core/status-error.ts';
+import { type BatchLimits, type Outbox, RecordRejected } from '#core/ports/outbox.ts';
 
 /** A hot tenant delays others by one batch of this size at most: about 20 ms. */
 const BATCH: BatchLimits = { maxCount: 500, maxBytes: 4 * 1024 * 1024 };
@@ -20,7 +19,7 @@ export interface PublishDeps {
 /**
  * Publishes all that is visible now and what comes meanwhile, until a turn finds nothing it could publish.
  * @returns the number of published events.
- * @throws StatusError ServiceUnavailable when the database or the log is away; nothing is lost, call again.
+ * @throws whatever kept the outbox or the log from working; nothing is lost, call again.
  */
 export async function publishOnce(deps: PublishDeps, signal?: AbortSignal): Promise<number> {
   let total = 0;
@@ -49,15 +48,14 @@ async function publishBatch(deps: PublishDeps, stream: bigint): Promise<number> 
   try {
     return await attempt(deps, stream, BATCH);
   } catch (error) {
-    if (isUnavailable(error)) throw error;
+    if (!(error instanceof RecordRejected)) throw error;
   }
   try {
     return await attempt(deps, stream, { ...BATCH, maxCount: 1 });
   } catch (error) {
-    if (isUnavailable(error)) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    await deps.outbox.quarantineHead(stream, reason);
-    deps.onQuarantined?.(stream, reason);
+    if (!(error instanceof RecordRejected)) throw error;
+    await deps.outbox.quarantineHead(stream, error.message);
+    deps.onQuarantined?.(stream, error.message);
     return 0;
   }
 }
@@ -67,8 +65,4 @@ async function attempt(deps: PublishDeps, stream: bigint, limits: BatchLimits): 
   if (outcome === 'published') deps.onPublished?.(stream, published);
   if (outcome === 'quarantined') deps.onQuarantined?.(stream, 'the object is too large for an event');
   return published;
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof StatusError && error.reason === 'ServiceUnavailable';
 }

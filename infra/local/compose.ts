@@ -143,7 +143,7 @@ interface BackgroundOptions {
   readonly signal: AbortSignal;
 }
 
-/** Resolves when all of it has ended. */
+/** Resolves when all of it has ended; never rejects. */
 async function startBackground({
   config,
   databaseUrl,
@@ -165,8 +165,6 @@ async function startBackground({
     },
   };
   const olderThanMs = config.eventRetentionHours * 3_600_000;
-  // Room for events must be there before the first of them is published.
-  await retention.prepare();
   await Promise.all([
     runResidentPublisher(publisher, signal),
     runRetention(

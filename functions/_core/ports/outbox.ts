@@ -16,6 +16,11 @@ export interface BatchLimits {
   readonly maxBytes: number;
 }
 
+/** The batch cannot be published as it is, now or later: something in one of its records is at fault. */
+export class RecordRejected extends Error {
+  override readonly name = 'RecordRejected';
+}
+
 export interface Outbox {
   /** Streams that have records to publish and are not held by quarantine. */
   pendingStreams(): Promise<readonly bigint[]>;
@@ -23,6 +28,7 @@ export interface Outbox {
   /**
    * Publishes the next batch of a stream, all or nothing: the lowest visible records in order, each exactly once,
    * numbered densely behind the frontier. Any number of processes may call it at once.
+   * @throws {RecordRejected} for the records' fault; anything else is the log's, and trying again may help.
    */
   publishBatch(stream: bigint, limits: BatchLimits): Promise<PublishResult>;
 
