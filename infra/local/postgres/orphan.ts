@@ -16,28 +16,33 @@ export const STOP_SIGNALS: readonly { readonly signal: NodeJS.Signals; readonly 
 ];
 
 /**
- * Stops the server that still runs on a cluster. Call it under the home's lock: then no living process of ours uses it.
- * A process that only has the pid of a dead server is left alone.
+ * Stops the server that still runs on a cluster, and makes way for the next. Call it under the home's lock: then no
+ * living process of ours uses the cluster. A process that only has the pid of a dead server is left alone.
  */
 export async function stopOrphan(clusterDirectory: string, log: Pick<Logger, 'warn'>): Promise<void> {
   const state = await readPostmaster(clusterDirectory);
   if (!state) return;
-  const command = await commandLine(state.pid);
-  if (command === undefined) return;
-  if (!isServerOf(command, clusterDirectory)) return takeOverPostmaster(clusterDirectory);
-  log.warn({ pid: state.pid }, 'stopping the PostgreSQL that a killed process left running');
+  if (await isServer(state.pid, clusterDirectory)) {
+    log.warn({ pid: state.pid }, 'stopping the PostgreSQL that a killed process left running');
+    await stop(state.pid, clusterDirectory);
+  }
+  // A server that was killed leaves its file. PostgreSQL would take a zombie, or a stranger with the pid, for alive.
+  if (await readPostmaster(clusterDirectory)) await takeOverPostmaster(clusterDirectory);
+}
+
+async function stop(pid: number, clusterDirectory: string): Promise<void> {
   for (const { signal, patienceMs } of STOP_SIGNALS) {
     const deadline = Date.now() + patienceMs;
-    if (!send(state.pid, signal)) return;
+    if (!send(pid, signal)) return;
     while (Date.now() < deadline) {
       await delay(POLL_MS);
-      const now = await commandLine(state.pid);
-      if (now === undefined || !isServerOf(now, clusterDirectory)) return;
+      if (!(await isServer(pid, clusterDirectory))) return;
     }
   }
 }
 
-function isServerOf(command: string, clusterDirectory: string): boolean {
+async function isServer(pid: number, clusterDirectory: string): Promise<boolean> {
+  const command = (await commandLine(pid)) ?? '';
   return command.includes('postgres') && command.includes(clusterDirectory);
 }
 

@@ -26,9 +26,9 @@ export async function readPostmaster(clusterDirectory: string): Promise<Postmast
 }
 
 /**
- * Takes the file over from a process that has the pid by chance: PostgreSQL would refuse to start beside it. A file with
- * the pid of the server's parent, which we shall be, counts as left over. It is not removed, since its other lines let
- * PostgreSQL find backends of the dead server that still use its memory.
+ * Takes over the file that a dead server left. PostgreSQL refuses to start while any process has the pid in it, also one
+ * that has it by chance; the pid of the new server's parent, which we shall be, counts as left over. The file is not
+ * removed, since its other lines let PostgreSQL find backends of the dead server that still use its memory.
  */
 export async function takeOverPostmaster(clusterDirectory: string): Promise<void> {
   const [, ...rest] = await readLines(clusterDirectory);
