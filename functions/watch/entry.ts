@@ -12,8 +12,11 @@ export interface Entry {
   readonly size: number;
   /** Milliseconds of a clock that only runs forward. */
   readonly appendedAtMs: number;
-  /** What a watcher of the selection is sent; undefined for nothing. Serialised once. */
-  frame(selection: Selection): string | undefined;
+  /**
+   * What a watcher of the selection is sent; undefined for nothing. Serialised once, but for a watcher that is elsewhere
+   * behind it: its cursor must not fall back.
+   */
+  frame(selection: Selection, vector?: CursorVector): string | undefined;
   /** Whether a watcher at this vector has it already. */
   isBehind(vector: CursorVector): boolean;
 }
@@ -43,9 +46,10 @@ export class EventEntry implements Entry {
     return ENVELOPE_BYTES + spec.length + status.length + annotations.length;
   }
 
-  frame(selection: Selection): string | undefined {
+  frame(selection: Selection, vector: CursorVector = this.vector): string | undefined {
     const type = selection.typeOf(this.#event);
     if (type === undefined) return undefined;
+    if (vector !== this.vector) return eventFrame(this.#event, type, this.#seal(vector));
     this.#cursor ??= this.#seal(this.vector);
     if (type !== this.#event.type) return eventFrame(this.#event, type, this.#cursor);
     return (this.#text ??= eventFrame(this.#event, type, this.#cursor));
@@ -71,8 +75,8 @@ export class TenantGoneEntry implements Entry {
     this.appendedAtMs = performance.now();
   }
 
-  frame(): string {
-    return tenantGoneFrame(this.#tenant, this.#seal(this.vector));
+  frame(_selection: Selection, vector: CursorVector = this.vector): string {
+    return tenantGoneFrame(this.#tenant, this.#seal(vector));
   }
 
   isBehind(): boolean {

@@ -78,7 +78,10 @@ export class Feed implements Follower {
     const points = new Map(streams.map(({ id }) => [id, ranges.get(id)?.head ?? ORIGIN]));
     this.#vector = points;
     for (const stream of streams) this.#streams.set(stream.id, stream);
-    await Promise.all([...points].map(([id, point]) => this.#deps.tails.follow(this, id, point)));
+    const follows = [...points].map(([id, point]) => this.#deps.tails.follow(this, id, point));
+    // Whoever stops a feed that failed must find it at all its tails.
+    await Promise.allSettled(follows);
+    await Promise.all(follows);
   }
 
   /** Leaves its tails. */
@@ -129,15 +132,24 @@ export class Feed implements Follower {
     );
   }
 
-  /** Follows new tenants from their beginning and lets go of deleted ones behind their last event. */
-  async refresh(): Promise<void> {
-    this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined));
-    await this.#refreshing;
+  /**
+   * Follows new tenants from their beginning and lets go of deleted ones behind their last event.
+   * @param alsoIds streams that a watcher knows: of those of deleted tenants, what is not published yet is still to come.
+   */
+  async refresh(alsoIds: readonly bigint[] = []): Promise<void> {
+    // One at a time, each with a look at the directory that is younger than its call.
+    const before = this.#refreshing;
+    const refreshing = (async () => {
+      await before?.catch(() => undefined);
+      await this.#refresh(alsoIds);
+    })();
+    this.#refreshing = refreshing;
+    await refreshing;
   }
 
-  async #refresh(): Promise<void> {
-    const listed = await this.#deps.streams.list({ tenants: this.tenants }, [...this.#streams.keys()]);
-    for (const stream of listed) if (!this.#streams.has(stream.id) && !stream.closed) await this.#open(stream);
+  async #refresh(alsoIds: readonly bigint[]): Promise<void> {
+    const listed = await this.#deps.streams.list({ tenants: this.tenants }, [...this.#streams.keys(), ...alsoIds]);
+    for (const stream of listed) if (!this.#streams.has(stream.id) && !stream.drained) await this.#open(stream);
     const drained = listed.filter((stream) => stream.drained && this.#streams.has(stream.id));
     if (drained.length === 0) return;
     const ranges = await this.#deps.log.ranges(drained.map((stream) => stream.id));
@@ -153,9 +165,20 @@ export class Feed implements Follower {
       this.endWatchers(tooManyTenants(this.#streams.size + 1));
       return;
     }
+    const from = this.#vector.get(stream.id) ?? (stream.closed ? await this.#headOf(stream.id) : ORIGIN);
     this.#streams.set(stream.id, stream);
-    this.#vector = new Map(this.#vector).set(stream.id, ORIGIN);
-    await this.#deps.tails.follow(this, stream.id, ORIGIN);
+    this.#vector = new Map(this.#vector).set(stream.id, from);
+    try {
+      await this.#deps.tails.follow(this, stream.id, from);
+    } catch (error) {
+      // The next refresh goes on from where this one came.
+      this.#streams.delete(stream.id);
+      throw error;
+    }
+  }
+
+  async #headOf(stream: bigint): Promise<LogPoint> {
+    return (await this.#deps.log.ranges([stream])).get(stream)?.head ?? ORIGIN;
   }
 
   #close(stream: Stream): void {

@@ -72,7 +72,10 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     try {
       await known.started;
     } catch (error) {
-      if (feeds.get(key) === known) feeds.delete(key);
+      if (feeds.get(key) === known) {
+        feeds.delete(key);
+        known.feed.stop();
+      }
       throw error;
     }
     known.idleSinceMs = performance.now();

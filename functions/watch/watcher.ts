@@ -161,6 +161,7 @@ export class Watcher implements FeedWatcher {
     this.#vector = this.#furthest();
     this.#ahead = undefined;
     try {
+      await this.#tellFeedOfStreams();
       for (;;) {
         const next = this.#feed.ring.endIndex;
         const target = this.#feed.vector;
@@ -168,9 +169,7 @@ export class Watcher implements FeedWatcher {
         if (this.isClosed) return;
         if (next < this.#feed.ring.firstIndex) continue;
         this.#next = next;
-        this.#ahead = [...this.#vector].some(([id, { seq }]) => seq > (target.get(id)?.seq ?? seq))
-          ? this.#vector
-          : undefined;
+        this.#ahead = isAhead(this.#vector, target) ? this.#vector : undefined;
         if (!this.#ahead) this.#vector = target;
         this.#state = 'live';
         this.pump();
@@ -179,6 +178,12 @@ export class Watcher implements FeedWatcher {
     } catch (error) {
       this.end(this.#endOf(error));
     }
+  }
+
+  /** Where the feed has not heard yet of a new tenant, or began when a deleted one was gone. */
+  async #tellFeedOfStreams(): Promise<void> {
+    const unknown = [...this.#vector.keys()].filter((id) => !this.#feed.vector.has(id));
+    if (unknown.length > 0) await this.#feed.refresh(unknown);
   }
 
   #catchUpDeps(): CatchUpDeps {
@@ -207,22 +212,14 @@ export class Watcher implements FeedWatcher {
     let text = '';
     for (let index = this.#next; index < to; index += 1) {
       const entry = this.#feed.ring.at(index);
-      if (!entry.isBehind(ahead)) text += entry.frame(this.#selection) ?? '';
+      if (!entry.isBehind(ahead)) text += entry.frame(this.#selection, furthest(entry.vector, ahead)) ?? '';
     }
-    const reached = this.#feed.ring.at(to - 1).vector;
-    if (![...ahead].some(([id, { seq }]) => seq > (reached.get(id)?.seq ?? seq))) this.#ahead = undefined;
+    if (!isAhead(ahead, this.#feed.ring.at(to - 1).vector)) this.#ahead = undefined;
     return text === '' ? undefined : new FrameBytes(text);
   }
 
-  /** The later of both places, per stream, while ahead of the feed. */
   #furthest(): CursorVector {
-    if (!this.#ahead) return this.#vector;
-    const furthest = new Map(this.#vector);
-    for (const [id, point] of this.#ahead) {
-      const here = furthest.get(id);
-      if (here && point.seq > here.seq) furthest.set(id, point);
-    }
-    return furthest;
+    return this.#ahead ? furthest(this.#vector, this.#ahead) : this.#vector;
   }
 
   #endWithLastTenant(): void {
@@ -238,4 +235,18 @@ export class Watcher implements FeedWatcher {
       details: { cursor: this.#feed.seal(earliest) },
     });
   }
+}
+
+function isAhead(vector: CursorVector, of: CursorVector): boolean {
+  return [...vector].some(([id, { seq }]) => seq > (of.get(id)?.seq ?? seq));
+}
+
+/** The later of both places, in each stream that the first has. */
+function furthest(vector: CursorVector, ahead: CursorVector): CursorVector {
+  const latest = new Map(vector);
+  for (const [id, point] of ahead) {
+    const here = latest.get(id);
+    if (here && point.seq > here.seq) latest.set(id, point);
+  }
+  return latest;
 }

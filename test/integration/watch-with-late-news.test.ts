@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { postgresOutbox } from '#adapters/postgres/outbox.ts';
+import { postgresResources } from '#adapters/postgres/resources.ts';
+import { postgresRetention } from '#adapters/postgres/retention.ts';
+import type { TenantSet } from '#core/identity.ts';
+import { SHIPPED_KINDS } from '#core/kinds/index.ts';
+import { publishOnce } from '#functions/publish/publish-once.ts';
+import testKinds from '#test/http/kinds.ts';
+import { createTenants } from '#test/support/load.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+import { openSse, type SseClient, type SseEvent } from '#test/support/sse-client.ts';
+import { startWatchServer, type WatchServer } from '#test/support/watch-server.ts';
+
+let database: TestDatabase;
+let sql: Sql;
+let server: WatchServer;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await registerKinds(database.url, [...SHIPPED_KINDS, ...testKinds]);
+  sql = connect(database.url, { applicationName: 'test' });
+  await postgresRetention(sql).prepare();
+  server = await startWatchServer(sql);
+});
+
+afterAll(async () => {
+  await server.stop();
+  await sql.end();
+  await database.drop();
+});
+
+test('a watch from a list that is newer than what its process knows never steps back, from whichever event it resumes', async () => {
+  const tenants = ['ahead', 'level'];
+  await createTenants(sql, tenants);
+  const early = await open(server, tenants);
+  await write('ahead', 'one', 'two', 'three');
+  await publish();
+  const watcher = await open(server, tenants, { from: await listCursor(tenants) });
+  await write('level', 'four', 'five');
+  await publish();
+  server.tellOfEvents(await streamOf('level'));
+  await watcher.waitFor(isAbout('five'));
+  server.tellOfEvents(await streamOf('ahead'));
+  await write('ahead', 'six');
+  await publish();
+  server.tellOfEvents(await streamOf('ahead'));
+  await watcher.waitFor(isAbout('six'));
+  expect(storyOf(watcher)).toEqual(['ADDED four', 'ADDED five', 'ADDED six']);
+
+  for (const [index, name] of ['four', 'five'].entries()) {
+    const { id = '' } = watcher.events.find(isAbout(name)) ?? {};
+    const resumed = await open(server, tenants, { from: id });
+    const rest = storyOf(watcher).slice(index + 1);
+    await resumed.waitFor(() => storyOf(resumed).length === rest.length);
+    expect(storyOf(resumed).toSorted()).toEqual(rest.toSorted());
+    await resumed.close();
+  }
+  await Promise.all([early.close(), watcher.close()]);
+});
+
+test('a watch of all that begins before its process has heard of a new tenant shows that one, and not its end', async () => {
+  const early = await open(server, '*');
+  await createTenants(sql, ['newborn']);
+  await write('newborn', 'first');
+  await publish();
+  const watcher = await open(server, '*');
+  await write('newborn', 'second');
+  await publish();
+  server.tellOfStreams();
+  server.tellOfEvents();
+  await watcher.waitFor(isAbout('second'));
+  await early.waitFor(isAbout('second'));
+  expect(storyOf(watcher)).toEqual(['ADDED second']);
+  // In two streams, of which none waits for the other.
+  expect(storyOf(early).toSorted()).toEqual(['ADDED first', 'ADDED newborn', 'ADDED second']);
+  await Promise.all([early.close(), watcher.close()]);
+});
+
+test('a watch that resumes in another process gets the last events of a deleted tenant, which are not published yet, and then its end', async () => {
+  await createTenants(sql, ['mortal']);
+  await write('mortal', 'child');
+  await publish();
+  const early = await open(server, '*');
+  await sql`delete from plumbline.resource where tenant = 'mortal'`;
+  await sql`delete from plumbline.resource where kind = 'Tenant' and name = 'mortal'`;
+  const other = await startWatchServer(sql);
+  const resumed = await open(other, '*', { from: early.lastEventId });
+  await publish();
+  other.tellOfEvents();
+  await resumed.waitFor(isAbout('child'));
+  other.tellOfStreams();
+  await resumed.waitFor(({ data }) => data.reason === 'TenantGone');
+  expect(storyOf(resumed).toSorted()).toEqual(['BOOKMARK mortal', 'DELETED child', 'DELETED mortal']);
+  await Promise.all([early.close(), resumed.close()]);
+  await other.stop();
+});
+
+async function open(
+  { baseUrl, token }: WatchServer,
+  tenants: TenantSet,
+  query: Readonly<Record<string, string>> = {},
+): Promise<SseClient> {
+  const address = `${baseUrl}/watch/v1/events?${new URLSearchParams(query).toString()}`;
+  const client = await openSse(address, { token: await token(tenants) });
+  await client.waitFor(({ event }) => event === 'READY');
+  return client;
+}
+
+async function write(tenant: string, ...names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await sql`insert into plumbline.resource (tenant, api_group, kind, name)
+      values (${tenant}, 'example.dev', 'Widget', ${name})`;
+  }
+}
+
+async function publish(): Promise<void> {
+  await publishOnce({ outbox: postgresOutbox(sql) });
+}
+
+async function listCursor(tenants: readonly string[]): Promise<string> {
+  const params = { group: 'example.dev', kind: 'Widget', labels: [], limit: 100 };
+  const { head } = await postgresResources(sql).list({ tenants }, params);
+  if (!head) throw new Error('the list has no head');
+  return server.cursors.seal(head, 'public', tenants);
+}
+
+async function streamOf(tenant: string): Promise<bigint> {
+  const [row] = await sql<{ id: bigint }[]>`select id from plumbline.stream where tenant = ${tenant}`;
+  if (!row) throw new Error(`no stream of ${tenant}`);
+  return row.id;
+}
+
+function isAbout(name: string): (event: SseEvent) => boolean {
+  return ({ data }) => data.data?.metadata.name === name;
+}
+
+/** `ADDED blue`, `BOOKMARK red` for a tenant that is gone; in order. */
+function storyOf(client: SseClient): string[] {
+  return client.events
+    .filter(({ event }) => event !== 'READY')
+    .map(({ event, data }) => `${event} ${data.data?.metadata.name ?? data.tenant}`);
+}
