@@ -5,7 +5,8 @@
 
 import { createHash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
-import { connect, type Connection, withConnection } from '#adapters/postgres/client.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
+import { withSession } from '#adapters/postgres/session.ts';
 
 const SQL_DIRECTORY = new URL('../../sql/', import.meta.url);
 const FILE_NAME = /^(\d{4})_([a-z0-9_]+)\.sql$/;
@@ -36,18 +37,13 @@ interface AppliedMigration {
  */
 export async function migrate(databaseUrl: string): Promise<void> {
   const migrations = await readMigrations();
-  const sql = connect(databaseUrl, { applicationName: 'plumbline migrate', maxConnections: 1 });
-  try {
-    await withConnection(sql, async (connection) => {
-      await connection`select pg_advisory_lock(hashtextextended('plumbline/migrate', 0))`;
-      const bootstrap = migrations.find((migration) => migration.version === BOOTSTRAP_VERSION);
-      if (bootstrap) await connection.unsafe(bootstrap.text);
-      const numbered = migrations.filter((migration) => migration.version !== BOOTSTRAP_VERSION);
-      for (const migration of missing(numbered, await applied(connection))) await run(connection, migration);
-    });
-  } finally {
-    await sql.end();
-  }
+  await withSession(databaseUrl, { applicationName: 'plumbline migrate' }, async (sql) => {
+    await sql`select pg_advisory_lock(hashtextextended('plumbline/migrate', 0))`;
+    const bootstrap = migrations.find((migration) => migration.version === BOOTSTRAP_VERSION);
+    if (bootstrap) await sql.unsafe(bootstrap.text);
+    const numbered = migrations.filter((migration) => migration.version !== BOOTSTRAP_VERSION);
+    for (const migration of missing(numbered, await applied(sql))) await run(sql, migration);
+  });
 }
 
 /**
@@ -56,21 +52,16 @@ export async function migrate(databaseUrl: string): Promise<void> {
  */
 export async function assertSchemaIsCurrent(databaseUrl: string): Promise<void> {
   const migrations = (await readMigrations()).filter((migration) => migration.version !== BOOTSTRAP_VERSION);
-  const sql = connect(databaseUrl, { applicationName: 'plumbline schema check', maxConnections: 1 });
-  try {
-    await withConnection(sql, async (connection) => {
-      const behind = missing(migrations, await applied(connection));
-      if (behind.length > 0) {
-        throw new SchemaMismatch(`the database lacks ${behind.length} migrations of this program; run npm run migrate`);
-      }
-    });
-  } finally {
-    await sql.end();
-  }
+  await withSession(databaseUrl, { applicationName: 'plumbline schema check' }, async (sql) => {
+    const behind = missing(migrations, await applied(sql));
+    if (behind.length > 0) {
+      throw new SchemaMismatch(`the database lacks ${behind.length} migrations of this program; run npm run migrate`);
+    }
+  });
 }
 
 async function readMigrations(): Promise<readonly Migration[]> {
-  const names = (await readdir(SQL_DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
+  const names = (await readdir(SQL_DIRECTORY)).filter((name) => name.endsWith('.sql')).toSorted();
   return Promise.all(names.map(readMigration));
 }
 
@@ -86,8 +77,8 @@ async function readMigration(fileName: string): Promise<Migration> {
   };
 }
 
-async function applied(connection: Connection): Promise<readonly AppliedMigration[]> {
-  return connection<AppliedMigration[]>`select version, name, checksum from plumbline.migration order by version`;
+async function applied(sql: Sql): Promise<readonly AppliedMigration[]> {
+  return sql<AppliedMigration[]>`select version, name, checksum from plumbline.migration order by version`;
 }
 
 function missing(migrations: readonly Migration[], done: readonly AppliedMigration[]): readonly Migration[] {
@@ -110,16 +101,16 @@ function missing(migrations: readonly Migration[], done: readonly AppliedMigrati
   return migrations.filter((migration) => !versions.has(migration.version));
 }
 
-async function run(connection: Connection, migration: Migration): Promise<void> {
-  await connection`begin`;
+async function run(sql: Sql, migration: Migration): Promise<void> {
+  await sql`begin`;
   try {
-    await connection`set local role plumbline_migrator`;
-    await connection.unsafe(migration.text);
-    await connection`insert into plumbline.migration (version, name, checksum)
+    await sql`set local role plumbline_migrator`;
+    await sql.unsafe(migration.text);
+    await sql`insert into plumbline.migration (version, name, checksum)
       values (${migration.version}, ${migration.name}, ${migration.checksum})`;
-    await connection`commit`;
+    await sql`commit`;
   } catch (error) {
-    await connection`rollback`;
+    // The session ends with this error, and the transaction with it.
     throw new Error(`sql/${migration.name}: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     });

@@ -9,12 +9,15 @@
  * and at the floor, so that a frozen active publisher delays events by a moment and never stops them.
  */
 
-import { connect, type Connection, type Sql } from '#adapters/postgres/client.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
+import { openSession, type Session } from '#adapters/postgres/session.ts';
 import type { PublisherSleep } from '#core/ports/outbox.ts';
 
 const FLOOR_MS = 1_000;
 const STANDBY_DELAY_MS = 100;
+/** For statements on the session that wait for nobody: a server that does not answer them is away. */
+const ANSWER_TIMEOUT_MS = 5_000;
 
 export interface PublisherSleepOptions {
   /** Where session locks and LISTEN work: PostgreSQL itself, not a transaction pooler. */
@@ -24,69 +27,58 @@ export interface PublisherSleepOptions {
   readonly signal: AbortSignal;
 }
 
-/** Opens a connection of its own for the locks, and ends it when the signal aborts. */
+/** Has a session of its own for the locks, and ends it when the signal aborts. */
 export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSleepOptions): PublisherSleep {
-  const locks = connect(databaseUrl, {
-    applicationName: 'plumbline publisher sleep',
-    maxConnections: 1,
-    role: 'plumbline_server',
-  });
-
   // Latched: a notification that comes while nobody waits ends the next wait at once.
   let notified = false;
   let wake = (): void => undefined;
-  onNotification(
-    sql,
-    { channel: 'plumbline_outbox', floorMs: FLOOR_MS },
-    () => {
-      notified = true;
-      wake();
-    },
-    signal,
-  );
+  onNotification(sql, { channel: 'plumbline_outbox', floorMs: FLOOR_MS }, lookAgain, signal);
   signal.addEventListener(
     'abort',
     () => {
       wake();
-      void locks.end({ timeout: 0 }).catch(() => undefined);
+      void session?.close().catch(() => undefined);
     },
     { once: true },
   );
-  // The lock connection of this session, while it has the active lock.
-  let active: Connection | undefined;
+  // It holds the locks: they go when it goes.
+  let session: Session | undefined;
+  let isActive = false;
 
   return { sleep };
 
+  function lookAgain(): void {
+    notified = true;
+    wake();
+  }
+
   async function sleep(drain: () => Promise<void>): Promise<void> {
     try {
-      active ??= await becomeActive();
-      await (active ? sleepActively(active, drain) : standBy());
+      session ??= openSession(databaseUrl, {
+        applicationName: 'plumbline publisher sleep',
+        role: 'plumbline_server',
+        onLost: lookAgain,
+      });
+      isActive ||= await becomeActive(session);
+      await (isActive ? sleepActively(session, drain) : standBy());
     } catch {
-      // The lock connection broke, and its locks are gone with it.
-      active?.release();
-      active = undefined;
-      await delay(STANDBY_DELAY_MS);
+      await session?.close().catch(() => undefined);
+      session = undefined;
+      isActive = false;
+      if (!signal.aborted) await delay(STANDBY_DELAY_MS);
     }
   }
 
-  async function becomeActive(): Promise<Connection | undefined> {
-    const connection = await locks.reserve();
-    try {
-      const [row] = await connection<{ got: boolean }[]>`
-        select pg_try_advisory_lock(hashtextextended('plumbline/active-publisher', 0)) as got`;
-      if (row?.got) return connection;
-    } catch (error) {
-      connection.release();
-      throw error;
-    }
-    connection.release();
-    return undefined;
+  async function becomeActive({ sql: locks }: Session): Promise<boolean> {
+    const [row] = await answered(locks<{ got: boolean }[]>`
+      select pg_try_advisory_lock(hashtextextended('plumbline/active-publisher', 0)) as got`);
+    return row?.got ?? false;
   }
 
-  async function sleepActively(connection: Connection, drain: () => Promise<void>): Promise<void> {
+  async function sleepActively({ sql: locks }: Session, drain: () => Promise<void>): Promise<void> {
     notified = false;
     const lock: { state: 'asked for' | 'held' | 'failed' } = { state: 'asked for' };
-    connection`select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`.then(
+    locks`select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`.then(
       () => settle('held'),
       () => settle('failed'),
     );
@@ -109,7 +101,7 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
     }
     await waitFor(() => notified);
     if (!signal.aborted) {
-      await connection`select pg_advisory_unlock(hashtextextended('plumbline/publisher-sleeps', 0))`;
+      await answered(locks`select pg_advisory_unlock(hashtextextended('plumbline/publisher-sleeps', 0))`);
     }
   }
 
@@ -121,6 +113,19 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
 
   async function waitFor(condition: () => boolean): Promise<void> {
     while (!condition() && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
+  }
+}
+
+/** The statement's answer. @throws when there is none in time: whatever holds the connection up, it is of no use. */
+async function answered<T>(statement: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_TIMEOUT_MS} ms`)), ANSWER_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([statement, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -6,6 +6,7 @@
 import { type Fragment, type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { listAtHead } from '#adapters/postgres/listing.ts';
 import { shownColumns, storedColumns } from '#adapters/postgres/resource-columns.ts';
+import { type SessionsOptions, sessionsBeside } from '#adapters/postgres/session.ts';
 import { snapshotAtHead } from '#adapters/postgres/snapshot.ts';
 import type { Scope } from '#core/identity.ts';
 import type {
@@ -23,7 +24,11 @@ import { StatusError } from '#core/status-error.ts';
 /** A written row, or the row as it was found when the write did not happen. */
 type WrittenRow = ResourceRow & { readonly outcome: 'written' | 'marked' | 'gone' | 'kept' };
 
+/** Snapshots are held for as long as clients take to read them. */
+const SNAPSHOTS: SessionsOptions = { maxOpen: 16, patienceMs: 2_000 };
+
 export function postgresResources(sql: Sql): ResourceStore {
+  const sessions = sessionsBeside(sql, SNAPSHOTS);
   return {
     async get(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined> {
       return read(key, async () => {
@@ -51,7 +56,7 @@ export function postgresResources(sql: Sql): ResourceStore {
       streams: readonly bigint[],
       kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
     ): Promise<Snapshot> {
-      return snapshotAtHead(sql, scope, streams, kinds);
+      return snapshotAtHead(sessions, scope, streams, kinds);
     },
 
     async create(scope: Scope, resource: NewResource): Promise<ResourceRow> {

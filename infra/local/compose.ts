@@ -34,6 +34,11 @@ import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { loadKinds } from '#infra/local/kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
 
+/** With the second that is allowed for the answer, a request is told within 10 s. */
+const STATEMENT_TIMEOUT_MS = 8_000;
+/** A batch takes 20 ms; with this one a publisher that lost the server without being told is at work again. */
+const PUBLISH_TIMEOUT_MS = 15_000;
+
 export interface ComposeOptions {
   readonly config: Config;
   /** Migrated already. */
@@ -56,9 +61,21 @@ export async function composeLocal({ config, databaseUrl, logger, keys }: Compos
   await registerKinds(databaseUrl, kinds.all);
 
   // Pools of their own: a herd of resuming watchers must not take the connections of writes, nor of the publisher.
-  const pool = (name: string, maxConnections: number): Sql =>
-    connect(databaseUrl, { applicationName: `plumbline ${name}`, maxConnections, role: 'plumbline_server' });
-  const pools = { api: pool('api', 10), watch: pool('watch', 6), publish: pool('publish', 4), ops: pool('ops', 1) };
+  const pool = (name: string, maxConnections: number, statementTimeoutMs?: number): Sql =>
+    connect(databaseUrl, {
+      applicationName: `plumbline ${name}`,
+      maxConnections,
+      role: 'plumbline_server',
+      ...(statementTimeoutMs !== undefined && { statementTimeoutMs }),
+    });
+  const pools = {
+    api: pool('api', 10, STATEMENT_TIMEOUT_MS),
+    watch: pool('watch', 6, STATEMENT_TIMEOUT_MS),
+    publish: pool('publish', 4, PUBLISH_TIMEOUT_MS),
+    // Dropping a partition waits for its readers.
+    retention: pool('retention', 1),
+    ops: pool('ops', 1, STATEMENT_TIMEOUT_MS),
+  };
   const lifetime = new AbortController();
   const metrics = createMetrics(() => readOutboxState(pools.ops));
   const running = startBackground({
@@ -66,7 +83,7 @@ export async function composeLocal({ config, databaseUrl, logger, keys }: Compos
     databaseUrl,
     logger,
     metrics,
-    sql: pools.publish,
+    pools,
     signal: lifetime.signal,
   });
 
@@ -139,7 +156,7 @@ interface BackgroundOptions {
   readonly databaseUrl: string;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly sql: Sql;
+  readonly pools: { readonly publish: Sql; readonly retention: Sql };
   readonly signal: AbortSignal;
 }
 
@@ -149,13 +166,13 @@ async function startBackground({
   databaseUrl,
   logger,
   metrics,
-  sql,
+  pools,
   signal,
 }: BackgroundOptions): Promise<void> {
-  const retention = postgresRetention(sql);
+  const retention = postgresRetention(pools.retention);
   const publisher = {
-    outbox: postgresOutbox(sql),
-    sleep: postgresPublisherSleep({ databaseUrl, sql, signal }),
+    outbox: postgresOutbox(pools.publish),
+    sleep: postgresPublisherSleep({ databaseUrl, sql: pools.publish, signal }),
     onPublished: (_stream: bigint, count: number) => metrics.published.inc(count),
     onQuarantined: (stream: bigint, reason: string) =>
       logger.error({ stream: String(stream), reason }, 'a record cannot be published and holds its stream'),
