@@ -31,10 +31,10 @@ export function chooseChange(random: Random): ChangeStatement {
 }
 
 async function upsertSome(session: Session): Promise<void> {
-  const { sql, random } = session;
+  const { sql, random, kind } = session;
   const finalizers = random.chance(0.3) ? [FINALIZER] : [];
   await sql`insert into plumbline.resource (tenant, api_group, kind, name, finalizers, spec)
-    select ${random.pick(session.tenants)}, 'example.dev', 'Widget', n, ${finalizers}::text[], ${size(session)}::text::jsonb
+    select ${random.pick(session.tenants)}, 'example.dev', ${kind}, n, ${finalizers}::text[], ${size(session)}::text::jsonb
     from unnest(${someNames(session)}::text[]) n
     on conflict (api_group, kind, tenant, name) do update set annotations = excluded.spec`;
 }
@@ -46,9 +46,9 @@ async function changeSpecs(session: Session): Promise<void> {
 }
 
 async function changeHotObject(session: Session): Promise<void> {
-  const { sql, random, tenants } = session;
+  const { sql, random, tenants, kind } = session;
   await sql`insert into plumbline.resource (tenant, api_group, kind, name, spec)
-    values (${random.pick(tenants)}, 'example.dev', 'Widget', ${random.pick(HOT_NAMES)}, ${size(session)}::text::jsonb)
+    values (${random.pick(tenants)}, 'example.dev', ${kind}, ${random.pick(HOT_NAMES)}, ${size(session)}::text::jsonb)
     on conflict (api_group, kind, tenant, name) do update set spec = excluded.spec`;
 }
 
@@ -86,8 +86,8 @@ async function finishDeletion(session: Session): Promise<void> {
 }
 
 function some(session: Session, most: number = NAMES): ReturnType<Session['sql']> {
-  const { sql, random, tenants } = session;
-  return sql`api_group = 'example.dev' and kind = 'Widget' and tenant = ${random.pick(tenants)}
+  const { sql, random, tenants, kind } = session;
+  return sql`api_group = 'example.dev' and kind = ${kind} and tenant = ${random.pick(tenants)}
     and name = any (${someNames(session, most)}::text[])`;
 }
 
@@ -99,6 +99,8 @@ function someNames({ random, name }: Session, most: number = NAMES): string[] {
   return Array.from({ length: last - first + 1 }, (_, index) => `${owner}-${first + index}`);
 }
 
+/** A password is a secret of some kinds. */
 function size({ random }: Session): string {
-  return JSON.stringify({ size: random.int(0, 1000) });
+  const size = random.int(0, 1000);
+  return JSON.stringify({ size, password: `password ${size % 7}` });
 }

@@ -10,6 +10,8 @@ export interface RawWriterOptions {
   /** Names the objects that it makes. */
   readonly name: string;
   readonly tenants: readonly string[];
+  /** @default Widget */
+  readonly kind?: string;
   readonly random: Random;
   readonly ledger: Ledger;
 }
@@ -20,6 +22,7 @@ export interface Session {
   /** Prefix of the names of this writer's objects. */
   readonly name: string;
   readonly tenants: readonly string[];
+  readonly kind: string;
   readonly random: Random;
 }
 
@@ -41,7 +44,7 @@ const SHAPES: readonly (readonly [share: number, shape: Shape])[] = [
 
 /** Writes until told to stop; resolves when its last transaction has ended. */
 export async function runRawWriter(options: RawWriterOptions, signal: AbortSignal): Promise<void> {
-  const { name, tenants, random, ledger } = options;
+  const { name, tenants, kind = 'Widget', random, ledger } = options;
   const pool = postgres(options.databaseUrl, {
     max: 2,
     onnotice: () => undefined,
@@ -58,7 +61,7 @@ export async function runRawWriter(options: RawWriterOptions, signal: AbortSigna
     const own = ledger.begin();
     await sql.unsafe(`begin; set local witness.transaction = '${own.id}'`);
     try {
-      const end = await shape({ sql, name, tenants, random }, inAnother);
+      const end = await shape({ sql, name, tenants, kind, random }, inAnother);
       await sql.unsafe(end);
       if (end === 'commit') ledger.acknowledge(own);
     } catch (error) {
@@ -94,9 +97,9 @@ async function plain(session: Session): Promise<'commit'> {
 }
 
 /** One statement over all tenants, of all of this writer's objects. */
-async function large({ sql, name, tenants, random }: Session): Promise<'commit'> {
+async function large({ sql, name, tenants, kind, random }: Session): Promise<'commit'> {
   await sql`update plumbline.resource set spec = ${sql.json({ size: random.int(0, 1000) })}
-    where tenant = any (${[...tenants]}) and kind = 'Widget' and name like ${`${name}-%`}`;
+    where tenant = any (${[...tenants]}) and kind = ${kind} and name like ${`${name}-%`}`;
   return 'commit';
 }
 
@@ -143,9 +146,9 @@ async function inverted(session: Session, inAnother: (work: Work) => Promise<voi
   return 'commit';
 }
 
-async function setSize({ sql, random }: Session, tenant: string, name: string): Promise<void> {
+async function setSize({ sql, kind, random }: Session, tenant: string, name: string): Promise<void> {
   await sql`insert into plumbline.resource (tenant, api_group, kind, name, spec)
-    values (${tenant}, 'example.dev', 'Widget', ${name}, ${sql.json({ size: random.int(0, 1000) })})
+    values (${tenant}, 'example.dev', ${kind}, ${name}, ${sql.json({ size: random.int(0, 1000) })})
     on conflict (api_group, kind, tenant, name) do update set spec = excluded.spec`;
 }
 
