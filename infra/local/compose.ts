@@ -33,6 +33,7 @@ import type { Config } from '#infra/local/config.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { loadKinds } from '#infra/local/kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
+import type { Started } from '#infra/local/started.ts';
 
 /** With the second that is allowed for the answer, a request is told within 10 s. */
 const STATEMENT_TIMEOUT_MS = 8_000;
@@ -51,12 +52,15 @@ export interface LocalServers {
   readonly publicUrl: string;
   readonly controllerUrl: string;
   readonly opsUrl: string;
-  /** Stops intake, ends streams with their cursor, finishes the batch in flight. */
-  stop(): Promise<void>;
 }
 
-/** @throws {StartError} for kinds that cannot be loaded; the system's error for ports that cannot be had. */
-export async function composeLocal({ config, databaseUrl, logger, keys }: ComposeOptions): Promise<LocalServers> {
+/**
+ * Starts everything, and notes in `started` how each part is stopped: streams end with their cursor, answers in flight
+ * are finished, then the batch in flight. What was noted before a failure is the caller's to stop too.
+ * @throws {StartError} for kinds that cannot be loaded; the system's error for ports that cannot be had.
+ */
+export async function composeLocal(options: ComposeOptions, started: Started): Promise<LocalServers> {
+  const { config, databaseUrl, logger, keys } = options;
   const kinds = await loadKinds(config.kindsModule);
   await registerKinds(databaseUrl, kinds.all);
 
@@ -76,15 +80,24 @@ export async function composeLocal({ config, databaseUrl, logger, keys }: Compos
     retention: pool('retention', 1),
     ops: pool('ops', 1, STATEMENT_TIMEOUT_MS),
   };
-  const lifetime = new AbortController();
+  started.push({ name: 'database connections', stop: () => endAll(Object.values(pools)) });
   const metrics = createMetrics(() => readOutboxState(pools.ops));
-  const running = startBackground({
-    config,
-    databaseUrl,
-    logger,
-    metrics,
-    pools,
-    signal: lifetime.signal,
+  const opsServer = await startOpsServer({
+    host: config.host,
+    port: config.opsPort,
+    registry: metrics.registry,
+    checks: localReadiness(pools.ops),
+  });
+  started.push({ name: 'operations listener', stop: () => opsServer.stop() });
+
+  const lifetime = new AbortController();
+  const running = startBackground({ config, databaseUrl, logger, metrics, pools, signal: lifetime.signal });
+  started.push({
+    name: 'publisher',
+    async stop() {
+      lifetime.abort();
+      await running;
+    },
   });
 
   const box = secretBox(await loadCursorKeys(pools.ops, randomBytes));
@@ -128,28 +141,18 @@ export async function composeLocal({ config, databaseUrl, logger, keys }: Compos
     return startHttpServer({ host: config.host, port, fetch: timed(fetch, metrics) });
   };
   const publicServer = await listen('public', config.publicPort);
+  started.push({ name: 'public listener', stop: () => publicServer.stop() });
   const controllerServer = await listen('private', config.controllerPort);
-  const opsServer = await startOpsServer({
-    host: config.host,
-    port: config.opsPort,
-    registry: metrics.registry,
-    checks: localReadiness(pools.ops),
-  });
+  started.push({ name: 'private listener', stop: () => controllerServer.stop() });
+  // Streams never end by themselves: the listeners would wait for them.
+  started.push({ name: 'streams', stop: () => hub.stop() });
 
-  return {
-    publicUrl: publicServer.url,
-    controllerUrl: controllerServer.url,
-    opsUrl: opsServer.url,
-    async stop(): Promise<void> {
-      hub.stop();
-      await Promise.all([publicServer.stop(), controllerServer.stop()]);
-      lifetime.abort();
-      await running;
-      await opsServer.stop();
-      // Nothing runs any more; but the driver waits for connections that were lost under a statement.
-      await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
-    },
-  };
+  return { publicUrl: publicServer.url, controllerUrl: controllerServer.url, opsUrl: opsServer.url };
+}
+
+/** Nothing runs any more; but the driver waits for connections that were lost under a statement. */
+async function endAll(pools: readonly Sql[]): Promise<void> {
+  await Promise.all(pools.map((sql) => sql.end({ timeout: 1 })));
 }
 
 interface BackgroundOptions {

@@ -3,7 +3,6 @@
  * with exit code 1; SIGTERM and SIGINT stop in the reverse order and end with 0.
  */
 
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
 import { composeLocal } from '#infra/local/compose.ts';
@@ -15,14 +14,9 @@ import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { greet } from '#infra/local/greeting.ts';
 import { lockInstance } from '#infra/local/instance-lock.ts';
 import { removeRunFile, writeRunFile } from '#infra/local/run-file.ts';
-import { messageOf } from '#infra/local/start-error.ts';
+import { type Started, stopAll } from '#infra/local/started.ts';
 import { waitForStopSignal } from '#infra/local/stop-signals.ts';
 import { writeTokenFiles } from '#infra/local/token-files.ts';
-
-const STOP_DEADLINE_MS = 30_000;
-
-/** What was started, in order; each with the way to stop it. */
-type Started = { readonly name: string; stop(): void | Promise<void> }[];
 
 await runCommand(async function start() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
@@ -50,31 +44,11 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   const keys = await loadDevelopmentIdentity(dataDir);
   const database = await openDatabase(config, logger);
   started.push({ name: 'database', stop: () => database.stop() });
-  const servers = await composeLocal({ config, databaseUrl: database.url, logger, keys });
-  started.push({ name: 'servers', stop: () => servers.stop() });
+  const servers = await composeLocal({ config, databaseUrl: database.url, logger, keys }, started);
   await writeTokenFiles(dataDir, keys);
   const { publicUrl, controllerUrl, opsUrl } = servers;
   const info = { pid: process.pid, publicUrl, controllerUrl, opsUrl, databaseUrl: database.url };
   await writeRunFile(dataDir, info);
   started.push({ name: 'run.json', stop: () => removeRunFile(dataDir) });
   greet(config, info, logger);
-}
-
-/** Backwards; what fails, or takes too long, does not keep the rest running. */
-async function stopAll(started: Started, log: Logger): Promise<void> {
-  for (const { name, stop } of started.toReversed()) {
-    const patience = new AbortController();
-    const expiry = delay(STOP_DEADLINE_MS, undefined, { signal: patience.signal }).then(() => {
-      throw new Error(`not stopped within ${STOP_DEADLINE_MS} ms`);
-    });
-    try {
-      await Promise.race([stop(), expiry]);
-    } catch (error) {
-      log.error({ name, reason: messageOf(error) }, 'could not be stopped in order');
-      process.exitCode = 1;
-    } finally {
-      patience.abort();
-      expiry.catch(() => undefined);
-    }
-  }
 }

@@ -7,6 +7,7 @@ import { pino } from 'pino';
 
 import type { Audience } from '#core/identity.ts';
 import { composeLocal } from '#infra/local/compose.ts';
+import { type Started, stopAll } from '#infra/local/started.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
 import type { Deployment, Target } from '#test/http/target.ts';
@@ -32,7 +33,8 @@ export async function startLocalServer(): Promise<LocalServer> {
   );
   const keys = await loadDevelopmentIdentity(dataDir);
   const logger = pino({ level: 'error' });
-  const servers = await composeLocal({ config, databaseUrl: database.url, logger, keys });
+  const started: Started = [];
+  const servers = await composeLocal({ config, databaseUrl: database.url, logger, keys }, started);
   return {
     targets: {
       public: target('public', servers.publicUrl),
@@ -51,7 +53,7 @@ export async function startLocalServer(): Promise<LocalServer> {
   }
 
   async function stop(): Promise<void> {
-    await servers.stop();
+    await stopAll(started, logger);
     await database.drop();
     await rm(dataDir, { recursive: true });
   }
