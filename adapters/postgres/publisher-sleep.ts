@@ -9,6 +9,7 @@
  * and at the floor, so that a frozen active publisher delays events by a moment and never stops them.
  */
 
+import postgres from 'postgres';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import { openSession, type Session } from '#adapters/postgres/session.ts';
@@ -16,6 +17,12 @@ import type { PublisherSleep } from '#core/ports/outbox.ts';
 
 const FLOOR_MS = 1_000;
 const STANDBY_DELAY_MS = 100;
+/**
+ * How long the lock is asked for: while it is, every writer notifies. Enough for writers of one statement; twice as long
+ * each time that a writer stayed open for longer, so that one who does so for minutes costs little.
+ */
+const SHORTEST_ASK_MS = 10;
+const LONGEST_ASK_MS = 640;
 /** For statements on the session that wait for nobody: a server that does not answer them is away. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
@@ -32,6 +39,9 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
   // Latched: a notification that comes while nobody waits ends the next wait at once.
   let notified = false;
   let wake = (): void => undefined;
+  // Ends the drain in flight, when there is no use in going on with it.
+  let interrupt = (): void => undefined;
+  let askMs = SHORTEST_ASK_MS;
   onNotification(sql, { channel: 'plumbline_outbox', floorMs: FLOOR_MS }, lookAgain, signal);
   signal.addEventListener(
     'abort',
@@ -49,10 +59,15 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
 
   function lookAgain(): void {
     notified = true;
+    look();
+  }
+
+  function look(): void {
+    interrupt();
     wake();
   }
 
-  async function sleep(drain: () => Promise<void>): Promise<void> {
+  async function sleep(drain: Drain): Promise<void> {
     try {
       session ??= openSession(databaseUrl, {
         applicationName: 'plumbline publisher sleep',
@@ -75,33 +90,59 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
     return row?.got ?? false;
   }
 
-  async function sleepActively({ sql: locks }: Session, drain: () => Promise<void>): Promise<void> {
+  /** Under the lock for as short as can be: as soon as one writer notifies, there is no need that the next does. */
+  async function sleepActively({ sql: locks }: Session, drain: Drain): Promise<void> {
     notified = false;
-    const lock: { state: 'asked for' | 'held' | 'failed' } = { state: 'asked for' };
-    locks`select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`.then(
-      () => settle('held'),
-      () => settle('failed'),
-    );
-    function settle(state: 'held' | 'failed'): void {
-      lock.state = state;
-      wake();
-    }
-
-    for (let drainedUnderLock = false; !drainedUnderLock;) {
-      // A writer that stays open keeps the lock from us, and every other writer notifies meanwhile.
-      await waitFor(() => notified || lock.state !== 'asked for');
+    let wasNotified = false;
+    const lock = askForLock(locks);
+    const askedAtMs = performance.now();
+    while (lock.state === 'asked for') {
+      // A writer that stays open keeps the lock from us. Those that come now notify; those that were in flight when we
+      // asked do not: we look again after as long as we have waited, so none of them waits longer than it took.
+      await waitFor(() => notified || lock.state !== 'asked for', Math.max(1, performance.now() - askedAtMs));
       if (signal.aborted) return;
-      if (lock.state === 'failed') throw new Error('the connection of the publisher lock broke');
+      if (lock.state !== 'asked for') break;
+      wasNotified ||= notified;
       notified = false;
-      const isLast = lock.state === 'held';
-      // A drain that failed is made again, and reported, by the caller's loop.
-      const drained = await drain().then(succeeded, failed);
-      if (isLast && !drained) notified = true;
-      drainedUnderLock = isLast;
+      await drainUntil(drain, () => lock.state !== 'asked for');
     }
+    if (lock.state === 'failed') throw new Error('the connection of the publisher lock broke');
+    askMs = lock.state === 'late' && !notified && !wasNotified ? Math.min(askMs * 2, LONGEST_ASK_MS) : SHORTEST_ASK_MS;
+    if (lock.state === 'late') return;
+    if (!notified) await drainUntil(drain, () => notified);
     await waitFor(() => notified);
     if (!signal.aborted) {
       await answered(locks`select pg_advisory_unlock(hashtextextended('plumbline/publisher-sleeps', 0))`);
+    }
+  }
+
+  function askForLock(locks: Sql): { state: 'asked for' | 'held' | 'late' | 'failed' } {
+    const lock: ReturnType<typeof askForLock> = { state: 'asked for' };
+    locks
+      .unsafe(`set lock_timeout = ${askMs}; select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`)
+      .then(
+        () => settle('held'),
+        (error: unknown) => settle(isLockTimeout(error) ? 'late' : 'failed'),
+      );
+    return lock;
+
+    function settle(state: typeof lock.state): void {
+      lock.state = state;
+      look();
+    }
+  }
+
+  /** A drain that fails ends the sleep: it is made again, and reported, by the caller's loop. */
+  async function drainUntil(drain: Drain, isEnough: () => boolean): Promise<void> {
+    const enough = new AbortController();
+    interrupt = () => {
+      if (isEnough()) enough.abort();
+    };
+    interrupt();
+    try {
+      await drain(enough.signal);
+    } finally {
+      interrupt = () => undefined;
     }
   }
 
@@ -111,8 +152,15 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
     if (!signal.aborted) await delay(STANDBY_DELAY_MS);
   }
 
-  async function waitFor(condition: () => boolean): Promise<void> {
-    while (!condition() && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
+  async function waitFor(condition: () => boolean, atMostMs: number = Infinity): Promise<void> {
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+      wake();
+    };
+    const timer = atMostMs === Infinity ? undefined : setTimeout(end, atMostMs);
+    while (!condition() && !isOver && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
+    clearTimeout(timer);
   }
 }
 
@@ -129,8 +177,11 @@ async function answered<T>(statement: Promise<T>): Promise<T> {
   }
 }
 
-const succeeded = (): boolean => true;
-const failed = (): boolean => false;
+type Drain = Parameters<PublisherSleep['sleep']>[0];
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === '55P03';
+}
 
 async function delay(milliseconds: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -16,7 +16,7 @@ export async function runResidentPublisher(deps: ResidentPublisherDeps, signal: 
   let retryMs = FIRST_RETRY_MS;
   while (!signal.aborted) {
     try {
-      await drain();
+      await publishOnce(deps, signal);
       await deps.sleep.sleep(drain, signal);
       retryMs = FIRST_RETRY_MS;
     } catch (error) {
@@ -27,8 +27,8 @@ export async function runResidentPublisher(deps: ResidentPublisherDeps, signal: 
     }
   }
 
-  async function drain(): Promise<void> {
-    await publishOnce(deps, signal);
+  async function drain(enough: AbortSignal): Promise<void> {
+    await publishOnce(deps, AbortSignal.any([signal, enough]));
   }
 }
 

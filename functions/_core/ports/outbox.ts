@@ -40,7 +40,8 @@ export interface Outbox {
 export interface PublisherSleep {
   /**
    * Resolves when there may be work: a writer committed, or the floor passed. `drain` is called once writers are known
-   * to notify, and must publish all that is visible; a writer that stays open delays nobody meanwhile.
+   * to notify, and must publish all that is visible, unless `enough` aborts: then there is more to come, and the caller
+   * drains when this resolves. A writer that stays open delays nobody meanwhile.
    */
-  sleep(drain: () => Promise<void>, signal: AbortSignal): Promise<void>;
+  sleep(drain: (enough: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void>;
 }
