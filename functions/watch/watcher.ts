@@ -11,6 +11,7 @@ import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
 import type { Selection } from '#functions/watch/selection.ts';
+import { furthest, isAhead } from '#functions/watch/vectors.ts';
 
 /** Beyond this much that the network did not take, nothing more is written. */
 const HIGH_WATER_BYTES = 64 * 1024;
@@ -235,18 +236,4 @@ export class Watcher implements FeedWatcher {
       details: { cursor: this.#feed.seal(earliest) },
     });
   }
-}
-
-function isAhead(vector: CursorVector, of: CursorVector): boolean {
-  return [...vector].some(([id, { seq }]) => seq > (of.get(id)?.seq ?? seq));
-}
-
-/** The later of both places, in each stream that the first has. */
-function furthest(vector: CursorVector, ahead: CursorVector): CursorVector {
-  const latest = new Map(vector);
-  for (const [id, point] of ahead) {
-    const here = latest.get(id);
-    if (here && point.seq > here.seq) latest.set(id, point);
-  }
-  return latest;
 }
