@@ -1,34 +1,26 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, type Sql } from '#adapters/postgres/client.ts';
-import { registerKinds } from '#adapters/postgres/kinds.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
-import { postgresRetention } from '#adapters/postgres/retention.ts';
 import type { TenantSet } from '#core/identity.ts';
-import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
-import testKinds from '#test/http/kinds.ts';
-import { createTenants } from '#test/support/load.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+import { createTenants, type PreparedDatabase, prepareDatabase } from '#test/support/prepared-database.ts';
 import { openSse, type SseClient, type SseEvent } from '#test/support/sse-client.ts';
 import { startWatchServer, type WatchServer } from '#test/support/watch-server.ts';
 
-let database: TestDatabase;
+let database: PreparedDatabase;
 let sql: Sql;
 let server: WatchServer;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await registerKinds(database.url, [...SHIPPED_KINDS, ...testKinds]);
-  sql = connect(database.url, { applicationName: 'test' });
-  await postgresRetention(sql).prepare();
+  database = await prepareDatabase([]);
+  ({ sql } = database);
   server = await startWatchServer(sql);
 });
 
 afterAll(async () => {
   await server.stop();
-  await sql.end();
-  await database.drop();
+  await database.close();
 });
 
 test('a watch from a list that is newer than what its process knows never steps back, from whichever event it resumes', async () => {

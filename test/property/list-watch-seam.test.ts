@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { clientWith } from '#test/http/client.ts';
-import { createTenants, writeSteadily } from '#test/support/load.ts';
+import { writeSteadily } from '#test/support/load.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom, testSeed } from '#test/support/random.ts';
 import { openSse, type SseClient } from '#test/support/sse-client.ts';
 import { headsOf, idsBetween, type Log, readLog, stateAfter } from '#test/property/seam/log.ts';

@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connect, type Sql } from '#adapters/postgres/client.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
-import { registerKinds } from '#adapters/postgres/kinds.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
-import { postgresRetention } from '#adapters/postgres/retention.ts';
-import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import type { ResourceStore } from '#core/ports/resources.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
-import testKinds from '#test/http/kinds.ts';
-import { createTenants } from '#test/support/load.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+import { type PreparedDatabase, prepareDatabase } from '#test/support/prepared-database.ts';
 import { seededRandom, testSeed } from '#test/support/random.ts';
 import { keepActive } from '#test/property/lists/activity.ts';
 import {
@@ -32,24 +27,18 @@ const READERS = 5;
 const ALL = { tenants: '*' } as const;
 const seed = testSeed();
 
-let database: TestDatabase;
+let database: PreparedDatabase;
 let sql: Sql;
 let store: ResourceStore;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await registerKinds(database.url, [...SHIPPED_KINDS, ...testKinds]);
-  sql = connect(database.url, { applicationName: 'test', maxConnections: 20 });
+  database = await prepareDatabase(TENANTS);
+  ({ sql } = database);
   store = postgresResources(sql);
-  await postgresRetention(sql).prepare();
   await installWitness(sql);
-  await createTenants(sql, TENANTS);
 });
 
-afterAll(async () => {
-  await sql.end();
-  await database.drop();
-});
+afterAll(() => database.close());
 
 describe(`while many write and the publisher is seldom there (PLUMBLINE_TEST_SEED=${seed})`, () => {
   let lists: readonly SeenList[];

@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { connect, type Sql } from '#adapters/postgres/client.ts';
-import { registerKinds } from '#adapters/postgres/kinds.ts';
-import { postgresRetention } from '#adapters/postgres/retention.ts';
-import { SHIPPED_KINDS } from '#core/kinds/index.ts';
-import testKinds from '#test/http/kinds.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
 import { type Child, startChild } from '#test/support/child.ts';
-import { createTenants } from '#test/support/load.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+import { createTenants, type PreparedDatabase, prepareDatabase } from '#test/support/prepared-database.ts';
 import { seededRandom, testSeed } from '#test/support/random.ts';
 import { waitBehindOpenWriter } from '#test/property/wake-up/in-flight.ts';
 import { holdTransactionsOpen, writeAlone, writeTogether } from '#test/property/wake-up/lone-writes.ts';
@@ -18,24 +13,20 @@ const FLOOR_MS = 1_000;
 const SOON_MS = FLOOR_MS / 2;
 const seed = testSeed();
 
-let database: TestDatabase;
+let database: PreparedDatabase;
 let sql: Sql;
 let publisher: Child;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await registerKinds(database.url, [...SHIPPED_KINDS, ...testKinds]);
-  sql = connect(database.url, { applicationName: 'test' });
-  await postgresRetention(sql).prepare();
-  await createTenants(sql, [...WRITERS, 'blue', 'yellow']);
+  database = await prepareDatabase([...WRITERS, 'blue', 'yellow']);
+  ({ sql } = database);
   publisher = await startPublisher();
 });
 
 afterAll(async () => {
   publisher.kill('SIGKILL');
   await publisher.exit;
-  await sql.end();
-  await database.drop();
+  await database.close();
 });
 
 test(

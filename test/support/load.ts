@@ -42,9 +42,3 @@ export async function writeSteadily(options: LoadOptions, signal: AbortSignal): 
     }
   }
 }
-
-/** Tenants by raw SQL. */
-export async function createTenants(sql: Sql, names: readonly string[]): Promise<void> {
-  await sql`insert into plumbline.resource (tenant, api_group, kind, name)
-    select 'system', 'plumbline.dev', 'Tenant', name from unnest(${[...names]}::text[]) name`;
-}

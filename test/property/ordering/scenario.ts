@@ -3,6 +3,7 @@
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom } from '#test/support/random.ts';
 import { checkOrdering, type Run, type Violation } from '#test/property/ordering-checker.ts';
 import { type ChaosReport, runChaos } from '#test/property/ordering/chaos.ts';
@@ -48,10 +49,7 @@ export async function runScenario(options: ScenarioOptions): Promise<ScenarioRep
   try {
     await installWitness(sql);
     if (options.sabotage !== undefined) await sql.unsafe(options.sabotage);
-    for (const name of TENANTS) {
-      await sql`insert into plumbline.resource (tenant, api_group, kind, name)
-        values ('system', 'plumbline.dev', 'Tenant', ${name})`;
-    }
+    await createTenants(sql, TENANTS);
     return await play(options, database.url, sql, instance);
   } finally {
     await instance.stop();

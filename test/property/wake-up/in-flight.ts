@@ -1,7 +1,9 @@
 /** Writers that are in flight, and have not notified, when a publisher that was busy wants to sleep. */
 
-import postgres from 'postgres';
 import { vi } from 'vitest';
+import type { Sql } from '#adapters/postgres/client.ts';
+import { untilLockWaits } from '#test/support/lock-waits.ts';
+import { openConnection } from '#test/support/prepared-database.ts';
 
 export interface InFlightOptions {
   readonly databaseUrl: string;
@@ -11,15 +13,15 @@ export interface InFlightOptions {
 
 /** How long the shorter of two writers waits for its event, while the longer one stays open. Milliseconds. */
 export async function waitBehindOpenWriter({ databaseUrl, tenants }: InFlightOptions): Promise<number> {
-  const sql = postgres(databaseUrl, { max: 4, onnotice: () => undefined });
-  const [blocker, short, long] = [await sql.reserve(), await sql.reserve(), await sql.reserve()];
+  const connections = [1, 2, 3, 4].map(() => openConnection(databaseUrl)) as [Sql, Sql, Sql, Sql];
+  const [sql, blocker, short, long] = connections;
   try {
     // Awake, until the blocker lets it go on.
     await blocker`begin`;
     await blocker`select from plumbline.frontier f join plumbline.stream s on s.id = f.stream
       where s.tenant = ${tenants.busy} for update of f`;
     await write(sql, tenants.busy);
-    await untilWaiting('plumbline test publisher');
+    await untilLockWaits(sql, 'plumbline test publisher');
     for (const [connection, tenant] of [
       [short, tenants.short],
       [long, tenants.long],
@@ -28,26 +30,14 @@ export async function waitBehindOpenWriter({ databaseUrl, tenants }: InFlightOpt
       await write(connection, tenant);
     }
     await blocker`rollback`;
-    await untilWaiting('plumbline publisher sleep');
+    await untilLockWaits(sql, 'plumbline publisher sleep');
     await short`commit`;
     const startMs = performance.now();
     await untilPublished(tenants.short);
     return performance.now() - startMs;
   } finally {
     await long`rollback`;
-    for (const connection of [blocker, short, long]) connection.release();
-    await sql.end({ timeout: 1 });
-  }
-
-  async function untilWaiting(applicationName: string): Promise<void> {
-    await vi.waitFor(
-      async () => {
-        const waiting = await sql`select from pg_stat_activity where datname = current_database()
-          and application_name = ${applicationName} and wait_event_type = 'Lock'`;
-        if (waiting.length === 0) throw new Error(`${applicationName} waits for no lock`);
-      },
-      { timeout: 5_000, interval: 1 },
-    );
+    await Promise.all(connections.map((connection) => connection.end({ timeout: 1 })));
   }
 
   async function untilPublished(tenant: string): Promise<void> {
@@ -61,7 +51,7 @@ export async function waitBehindOpenWriter({ databaseUrl, tenants }: InFlightOpt
   }
 }
 
-async function write(sql: postgres.Sql, tenant: string): Promise<void> {
+async function write(sql: Sql, tenant: string): Promise<void> {
   await sql`insert into plumbline.resource (tenant, api_group, kind, name)
     values (${tenant}, 'example.dev', 'Widget', ${`in-flight-${crypto.randomUUID()}`})`;
 }
