@@ -46,14 +46,10 @@ function publishBatch({ lock, visible, order }: Parts): string {
       end if;
       select f.last_seq into strict head from plumbline.frontier f where f.stream = p_stream for update;
       delete from plumbline.outbox o where o.stream = p_stream and o.id in (select r.id from unnest(records) r);
-      insert into plumbline.event_log (stream, seq, published_at, event_id, type, occurred_at, txid, traceparent, uid,
-        tenant, api_group, version, kind, name, resource_version, generation, creation_timestamp, deletion_timestamp,
-        finalizers, labels, annotations, owner_references, spec, status, old_labels)
-      select o.stream, head + row_number() over (order by ${order}), now(), o.event_id, o.type, o.occurred_at, o.txid,
-        o.traceparent, o.uid, o.tenant, o.api_group, o.version, o.kind, o.name, o.resource_version, o.generation,
-        o.creation_timestamp, o.deletion_timestamp, o.finalizers, o.labels, o.annotations, o.owner_references, o.spec,
-        o.status, o.old_labels
-      from unnest(records) o;
+      insert into plumbline.event_log
+      select (jsonb_populate_record(null::plumbline.event_log, to_jsonb(n.o) || jsonb_build_object(
+        'seq', head + n.place, 'published_at', now(), 'bytes', 0))).*
+      from (select o, row_number() over (order by ${order}) as place from unnest(records) o) n;
       published := cardinality(records);
       last_seq := head + published;
       update plumbline.frontier f set last_seq = publish_batch.last_seq, last_position = publish_batch.last_seq

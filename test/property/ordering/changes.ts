@@ -36,7 +36,7 @@ async function upsertSome(session: Session): Promise<void> {
   await sql`insert into plumbline.resource (tenant, api_group, kind, name, finalizers, spec)
     select ${random.pick(session.tenants)}, 'example.dev', ${kind}, n, ${finalizers}::text[], ${size(session)}::text::jsonb
     from unnest(${someNames(session)}::text[]) n
-    on conflict (api_group, kind, tenant, name) do update set annotations = excluded.spec`;
+    on conflict (api_group, kind, tenant, name) do update set annotations = jsonb_build_object('spec', excluded.spec::text)`;
 }
 
 async function changeSpecs(session: Session): Promise<void> {
