@@ -1,6 +1,7 @@
 -- Roles, schema and the migration ledger. Idempotent: runs before every migration, under the migration lock.
--- plumbline_migrator owns every object; plumbline_server serves and may not change the schema, so a bug or an
--- injection in a function cannot switch capture off. Both are group roles: grant them to login roles.
+-- plumbline_migrator owns every object; plumbline_server serves, and may not change the schema nor switch capture off.
+-- Both are group roles. A login that only serves is best a member of plumbline_server alone: who is a member of both can
+-- leave the one for the other.
 do $$
 begin
   if not exists (select from pg_roles where rolname = 'plumbline_migrator') then
@@ -16,13 +17,16 @@ end
 $$;
 
 do $$
+declare
+  role text;
+  -- From 16 on, whoever creates a role may administer it, which is not yet the right to act as it.
+  needed constant text := case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end;
 begin
-  if not pg_has_role(current_user, 'plumbline_migrator', 'member') then
-    execute format('grant plumbline_migrator to %I', current_user);
-  end if;
-  if not pg_has_role(current_user, 'plumbline_server', 'member') then
-    execute format('grant plumbline_server to %I', current_user);
-  end if;
+  foreach role in array array['plumbline_migrator', 'plumbline_server'] loop
+    if not pg_has_role(current_user, role, needed) then
+      execute format('grant %I to %I', role, current_user);
+    end if;
+  end loop;
 end
 $$;
 

@@ -19,7 +19,7 @@ grant select on plumbline.kind to plumbline_server;
 
 -- Removes one path from a document. Absent parts are no error; '*' walks every element of an array or object.
 create function plumbline.redact_path(document jsonb, path text[]) returns jsonb
-language plpgsql immutable set search_path = '' as $$
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
   if cardinality(path) = 1 and path[1] <> '*' then
     return case when jsonb_typeof(document) = 'object' then document - path[1] else document end;
@@ -40,7 +40,7 @@ $$;
 
 -- The document of one root ('spec' or 'status') without the kind's secret paths; the document itself when it has none.
 create function plumbline.redact(root text, document jsonb, paths text[]) returns jsonb
-language plpgsql immutable set search_path = '' as $$
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
   path text;
 begin

@@ -22,26 +22,26 @@ create table plumbline.frontier (
 ) with (fillfactor = 50);
 
 create function plumbline.stream_after_insert() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   insert into plumbline.frontier (stream) values (new.id);
   return null;
 end
 $$;
 
-create trigger frontier after insert on plumbline.stream
+create trigger stream_frontier after insert on plumbline.stream
   for each row execute function plumbline.stream_after_insert();
 
 -- Watchers follow the set of streams. Streams change rarely, so NOTIFY's global commit lock does not matter here.
 create function plumbline.stream_notify() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform pg_notify('plumbline_stream', '');
   return null;
 end
 $$;
 
-create trigger notify after insert or update or delete on plumbline.stream
+create trigger stream_notify after insert or update or delete on plumbline.stream
   for each statement execute function plumbline.stream_notify();
 
 -- The built-in tenant that owns cluster-scoped objects.
@@ -60,7 +60,7 @@ create table plumbline.lease (
 -- Takes the lease and returns its new fencing token, or null when another holder has it. The advisory lock keeps two
 -- contenders from queueing on the row; it ends with this transaction, so it works through a transaction pooler.
 create function plumbline.acquire_lease(p_key text, p_holder text, p_duration interval) returns bigint
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   token bigint;
 begin
@@ -79,7 +79,7 @@ $$;
 
 -- Extends a lease that is still held; false when it was lost.
 create function plumbline.renew_lease(p_key text, p_token bigint, p_duration interval) returns boolean
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   update plumbline.lease set expires_at = clock_timestamp() + p_duration
     where key = p_key and fencing_token = p_token and expires_at > clock_timestamp();
@@ -89,7 +89,7 @@ $$;
 
 -- Gives a lease back; false when it was lost already.
 create function plumbline.release_lease(p_key text, p_token bigint) returns boolean
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   update plumbline.lease set expires_at = clock_timestamp()
     where key = p_key and fencing_token = p_token and expires_at > clock_timestamp();

@@ -29,8 +29,28 @@ create table plumbline.resource (
 -- Does anything live in this tenant? Asked when a tenant is deleted.
 create index resource_tenant on plumbline.resource (tenant);
 
+-- Labels and annotations are texts, or selectors would mean one thing in SQL and another in a watch.
+create function plumbline.assert_texts(field text, entries jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+  if jsonb_path_exists(entries, '$.* ? (@.type() != "string")') then
+    raise exception '% has a value that is not a text', field using errcode = 'PL422', column = field;
+  end if;
+end
+$$;
+
+-- Whoever deletes a tenant counts what lives in it. An older snapshot would not see a create that has committed since.
+create function plumbline.assert_read_committed(deed text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception '% needs a transaction of isolation level READ COMMITTED', deed using errcode = 'PL409';
+  end if;
+end
+$$;
+
 create function plumbline.resource_before_insert() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   k plumbline.kind;
   s plumbline.stream;
@@ -63,6 +83,8 @@ begin
     raise exception 'a tenant''s name must be a DNS label of at most 63 characters and not "system"; got "%"', new.name
       using errcode = 'PL422', column = 'metadata.name';
   end if;
+  perform plumbline.assert_texts('metadata.labels', new.labels);
+  perform plumbline.assert_texts('metadata.annotations', new.annotations);
   new.uid := gen_random_uuid();
   new.version := k.version;
   new.resource_version := nextval('plumbline.resource_version_seq');
@@ -79,7 +101,7 @@ create trigger rules_insert before insert on plumbline.resource
   for each row execute function plumbline.resource_before_insert();
 
 create function plumbline.resource_before_update() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   spec_changed constant boolean := new.spec is distinct from old.spec;
   deletion_requested constant boolean := old.deletion_timestamp is null and new.deletion_timestamp is not null;
@@ -118,6 +140,12 @@ begin
     raise exception 'tenant "%" is being deleted: specs in it can no longer change', new.tenant
       using errcode = 'PL409', column = 'spec';
   end if;
+  if new.labels is distinct from old.labels then
+    perform plumbline.assert_texts('metadata.labels', new.labels);
+  end if;
+  if new.annotations is distinct from old.annotations then
+    perform plumbline.assert_texts('metadata.annotations', new.annotations);
+  end if;
   if deletion_requested then
     new.deletion_timestamp := clock_timestamp();
   end if;
@@ -133,7 +161,7 @@ create trigger rules_update before update on plumbline.resource
   for each row execute function plumbline.resource_before_update();
 
 create function plumbline.resource_before_delete() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if old.finalizers <> '{}' then
     raise exception 'object %/% "%" has finalizers %', old.api_group, old.kind, old.name, old.finalizers
@@ -141,6 +169,7 @@ begin
         hint = 'Request its deletion: update plumbline.resource set deletion_timestamp = now() where …';
   end if;
   if old.api_group = 'plumbline.dev' and old.kind = 'Tenant' then
+    perform plumbline.assert_read_committed('deleting a tenant');
     -- Conflicts with the share lock of creates: none is in flight when the count is taken.
     perform from plumbline.stream where tenant = old.name and closed_at is null for update;
     if exists (select from plumbline.resource where tenant = old.name) then
@@ -159,11 +188,12 @@ create trigger rules_delete before delete on plumbline.resource
 
 -- A tenant's stream is born with the Tenant object and stops taking creates when its deletion is requested.
 create function plumbline.tenant_after_write() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if tg_op = 'INSERT' then
     insert into plumbline.stream (tenant) values (new.name);
   else
+    perform plumbline.assert_read_committed('deleting a tenant');
     perform from plumbline.stream where tenant = new.name and closed_at is null for update;
     update plumbline.stream set closing_at = new.deletion_timestamp where tenant = new.name and closed_at is null;
   end if;

@@ -52,7 +52,7 @@ create table plumbline.outbox (
 -- fails and the writer notifies; otherwise the writer holds it to its commit, and a publisher that wants to sleep waits
 -- for that and drains once more. NOTIFY takes a lock on the whole cluster at commit: 32 writers fall to a third by it.
 create function plumbline.wake_publishers() returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   if not pg_try_advisory_xact_lock_shared(hashtextextended('plumbline/publisher-sleeps', 0)) then
     perform pg_notify('plumbline_outbox', '');
@@ -61,7 +61,7 @@ end
 $$;
 
 create function plumbline.capture_insert() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   insert into plumbline.outbox (stream, type, uid, tenant, api_group, version, kind, name, resource_version, generation,
     creation_timestamp, deletion_timestamp, finalizers, labels, annotations, owner_references, spec, status)
@@ -85,7 +85,10 @@ end
 $$;
 
 create function plumbline.capture_update() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+  -- The plan is kept by the session, and sees no row counts: with a nested loop, chosen for a first statement of one row,
+  -- a later one of 10,000 rows took 6 s instead of 0.1 s.
+  set enable_nestloop = off as $$
 begin
   insert into plumbline.outbox (stream, type, uid, tenant, api_group, version, kind, name, resource_version, generation,
     creation_timestamp, deletion_timestamp, finalizers, labels, annotations, owner_references, spec, status,
@@ -127,7 +130,7 @@ end
 $$;
 
 create function plumbline.capture_delete() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   insert into plumbline.outbox (stream, type, uid, tenant, api_group, version, kind, name, resource_version, generation,
     creation_timestamp, deletion_timestamp, finalizers, labels, annotations, owner_references, spec, status,
@@ -155,7 +158,7 @@ end
 $$;
 
 create function plumbline.refuse_truncate() returns trigger
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   raise exception 'TRUNCATE of %.% would delete objects without events', tg_table_schema, tg_table_name
     using errcode = 'PL409', hint = 'Use DELETE: it is captured.';
@@ -180,7 +183,7 @@ create trigger zz_refuse_truncate before truncate on plumbline.resource
 
 -- Captured tables that lack one of their triggers, or have it switched off. Empty in a healthy database.
 create function plumbline.uncaptured_tables() returns table (table_name text, missing_trigger text)
-language sql stable set search_path = '' as $$
+language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.table_name::text, t.name
   from plumbline.captured_table c
   cross join unnest(array['zz_capture_insert', 'zz_capture_update', 'zz_capture_delete', 'zz_refuse_truncate']) t (name)

@@ -25,6 +25,8 @@ create table plumbline.event_log (
   owner_references jsonb not null,
   spec jsonb not null,
   status jsonb not null,
+  -- What its documents weigh, for readers that bound their batches.
+  bytes bigint not null,
   -- The labels before, when they changed: a watcher with a selector must know whether the object left it.
   old_labels jsonb,
   primary key (stream, seq, published_at)
@@ -67,14 +69,15 @@ grant select on plumbline.event_log, plumbline.batch, plumbline.quarantine, plum
 -- What a document weighs when it is read, in bytes. Compressed ones are measured unpacked: they decide the memory of
 -- whoever reads a batch.
 create function plumbline.document_bytes(document jsonb) returns bigint
-language sql stable as $$
-  select case when pg_column_compression(document) is null then pg_column_size(document)::bigint
-    else octet_length(document::text)::bigint end
-$$;
+language sql stable
+return case when pg_column_compression(document) is null then pg_column_size(document)::bigint
+  else octet_length(document::text)::bigint end;
 
 -- Makes the daily partitions from today on. Run at start and by every scheduled maintenance.
 create function plumbline.ensure_event_log_partitions(p_days integer) returns void
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+  -- It locks the log for all: behind one long reader, everyone would queue for as long as it waits.
+  set lock_timeout = '1s' as $$
 declare
   day date;
   -- The transaction's time, as in published_at.
@@ -103,7 +106,7 @@ $$;
 create function plumbline.publish_batch(
   p_stream bigint, p_max_count integer, p_max_bytes bigint, p_max_record_bytes bigint,
   out outcome text, out published integer, out last_seq bigint
-) language plpgsql security definer set search_path = ''
+) language plpgsql security definer set search_path = pg_catalog, pg_temp
   -- A plan that was made while the outbox was empty must not scan it when it is full.
   set enable_seqscan = off as $$
 declare
@@ -150,16 +153,21 @@ begin
   if to_regclass('plumbline.event_log_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')) is null then
     perform plumbline.ensure_event_log_partitions(1);
   end if;
+  -- In the order in which retention locks: the log, then the frontier.
+  lock table only plumbline.event_log in row exclusive mode;
   select f.last_seq into strict head_seq from plumbline.frontier f where stream = p_stream for update;
   with moved as (
     delete from plumbline.outbox where stream = p_stream and id = any (ids) returning *
   )
   insert into plumbline.event_log (stream, seq, published_at, event_id, type, occurred_at, txid, traceparent, uid,
     tenant, api_group, version, kind, name, resource_version, generation, creation_timestamp, deletion_timestamp,
-    finalizers, labels, annotations, owner_references, spec, status, old_labels)
+    finalizers, labels, annotations, owner_references, spec, status, bytes, old_labels)
   select stream, head_seq + row_number() over (order by id), now(), event_id, type, occurred_at, txid, traceparent, uid,
     tenant, api_group, version, kind, name, resource_version, generation, creation_timestamp, deletion_timestamp,
-    finalizers, labels, annotations, owner_references, spec, status, old_labels
+    finalizers, labels, annotations, owner_references, spec, status,
+    plumbline.document_bytes(spec) + plumbline.document_bytes(status)
+      + plumbline.document_bytes(annotations) + plumbline.document_bytes(labels),
+    old_labels
   from moved;
   get diagnostics published = row_count;
   if published <> cardinality(ids) then
@@ -181,7 +189,7 @@ $$;
 
 -- Streams with records to publish, held ones left out. A loose index scan: its cost is per stream, not per record.
 create function plumbline.pending_streams() returns setof bigint
-language sql stable security definer set search_path = '' set enable_seqscan = off as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
   with recursive pending as (
     (select stream from plumbline.outbox order by stream limit 1)
     union all
@@ -194,7 +202,7 @@ $$;
 
 -- Quarantines the next record of a stream, after publishing it alone has failed.
 create function plumbline.quarantine_head(p_stream bigint, p_reason text) returns void
-language sql security definer set search_path = '' as $$
+language sql security definer set search_path = pg_catalog, pg_temp as $$
   insert into plumbline.quarantine (stream, outbox_id, reason)
     select p_stream, min(id), p_reason from plumbline.outbox where stream = p_stream having min(id) is not null
     on conflict (stream) do nothing
@@ -202,7 +210,7 @@ $$;
 
 -- For operators: lets the stream go on with the same record; true when the stream was held.
 create function plumbline.quarantine_retry(p_stream bigint) returns boolean
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   held plumbline.quarantine;
 begin
@@ -214,7 +222,7 @@ $$;
 
 -- For operators: leaves the record out of the log, keeps it in skipped_record with the reason, lets the stream go on.
 create function plumbline.quarantine_skip(p_stream bigint, p_reason text) returns boolean
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   held plumbline.quarantine;
 begin
@@ -230,10 +238,10 @@ begin
 end
 $$;
 
--- Drops the partitions whose every event is older than the given time, moves each stream's start, and forgets the
--- batches that went. Returns the number of dropped partitions.
+-- Drops the partitions whose every event is older than the given time, and moves each stream's start. Returns the number
+-- of dropped partitions. Gives up when a reader holds the log for a second; the next round tries again.
 create function plumbline.expire_event_log(p_before timestamptz) returns integer
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare
   partition regclass;
   dropped integer := 0;
@@ -255,12 +263,25 @@ begin
           (select min(e.seq) from plumbline.event_log e where e.stream = g.stream), g.last_seq + 1) as start
         from plumbline.frontier g) l
       where f.stream = l.stream and f.first_seq < l.start and f.last_seq >= l.start - 1;
-    delete from plumbline.batch b using plumbline.frontier f
-      where f.stream = b.stream and b.first_seq + b.count <= f.first_seq;
   end if;
   return dropped;
 end
 $$;
 
+-- Forgets batches whose events were removed, this many at most; returns how many.
+create function plumbline.forget_batches(p_limit integer) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  forgotten integer;
+begin
+  delete from plumbline.batch where id in (
+    select b.id from plumbline.frontier f join plumbline.batch b
+      on b.stream = f.stream and b.first_seq < f.first_seq and b.first_seq + b.count <= f.first_seq
+    limit p_limit);
+  get diagnostics forgotten = row_count;
+  return forgotten;
+end
+$$;
+
 grant execute on function plumbline.publish_batch, plumbline.pending_streams, plumbline.quarantine_head,
-  plumbline.ensure_event_log_partitions, plumbline.expire_event_log, plumbline.document_bytes to plumbline_server;
+  plumbline.ensure_event_log_partitions, plumbline.expire_event_log, plumbline.forget_batches, plumbline.document_bytes to plumbline_server;

@@ -158,6 +158,15 @@ export function toCallerError(error: unknown, subject: string): unknown {
   }
 }
 
+/** Runs a statement; what it throws becomes the caller's error, see `toCallerError`. */
+export async function guarded<T>(subject: string, statement: () => Promise<T>): Promise<T> {
+  try {
+    return await statement();
+  } catch (error) {
+    throw toCallerError(error, subject);
+  }
+}
+
 function causes(field: string, message: string): { causes: { reason: string; message: string; field: string }[] } {
   return { causes: [{ reason: 'FieldValueForbidden', message, field }] };
 }

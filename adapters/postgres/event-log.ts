@@ -1,6 +1,6 @@
 /** The event log in PostgreSQL. A position is the event's seq. Events come in by the outbox's `publishBatch` only. */
 
-import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import { storedColumns } from '#adapters/postgres/resource-columns.ts';
 import type { EventType, StreamEvent } from '#core/event.ts';
@@ -30,7 +30,7 @@ type EventRow = ResourceRow & {
 export function postgresEventLog(sql: Sql): EventLog {
   return {
     async ranges(streams: readonly bigint[]): Promise<ReadonlyMap<bigint, LogRange>> {
-      try {
+      return guarded('event log', async () => {
         const rows = await sql<{ stream: bigint; firstSeq: bigint; lastSeq: bigint; lastPosition: bigint }[]>`
           select stream, first_seq as "firstSeq", last_seq as "lastSeq", last_position as "lastPosition"
           from plumbline.frontier where stream = any (${streams.map(String)}::bigint[])`;
@@ -40,19 +40,16 @@ export function postgresEventLog(sql: Sql): EventLog {
             { start: pointAt(firstSeq - 1n), head: { seq: lastSeq, position: lastPosition } },
           ]),
         );
-      } catch (error) {
-        throw toCallerError(error, 'event log');
-      }
+      });
     },
 
     async read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult> {
-      try {
+      return guarded('event log', async () => {
         const rows = await sql<EventRow[]>`
           select ${storedColumns(sql)}, r.seq, r.event_id as "eventId", r.type, r.occurred_at as time, r.txid, r.traceparent,
             r.old_labels::text as "oldLabels", r.fetched
           from (
-            select e.*, sum(plumbline.document_bytes(e.spec) + plumbline.document_bytes(e.status)
-              + plumbline.document_bytes(e.annotations)) over (order by e.seq) as running_bytes,
+            select e.*, sum(e.bytes) over (order by e.seq) as running_bytes,
               count(*) over () as fetched
             from (
               select * from plumbline.event_log where stream = ${String(stream)}::bigint and seq > ${String(after.seq)}::bigint
@@ -67,10 +64,7 @@ export function postgresEventLog(sql: Sql): EventLog {
           events: rows.map((row) => toEvent(stream, row)),
           more: fetched > rows.length || fetched === limits.maxCount,
         };
-      } catch (error) {
-        if (error instanceof PositionExpired) throw error;
-        throw toCallerError(error, 'event log');
-      }
+      });
     },
 
     onAppend(listener: (stream: bigint | undefined) => void, signal: AbortSignal): void {

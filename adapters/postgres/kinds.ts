@@ -39,6 +39,6 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
       }
     }
   } finally {
-    await sql.end();
+    await sql.end({ timeout: 1 });
   }
 }

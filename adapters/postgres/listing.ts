@@ -5,7 +5,13 @@
  */
 
 import type { Sql } from '#adapters/postgres/client.ts';
-import { columnsBefore, columnsNow, selectorCondition, shownColumns } from '#adapters/postgres/resource-columns.ts';
+import {
+  columnsBefore,
+  columnsNow,
+  inTenant,
+  selectorCondition,
+  shownColumns,
+} from '#adapters/postgres/resource-columns.ts';
 import type { Scope } from '#core/identity.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import type { ListPage, ListParams } from '#core/ports/resources.ts';
@@ -19,17 +25,26 @@ const LONGEST_POLL_MS = 20;
 interface PendingRecord {
   readonly stream: bigint;
   readonly id: bigint;
+  /** A quarantined record holds the stream: it will not be published soon. */
+  readonly held: boolean;
 }
 
 interface HeadPage extends ListPage {
   readonly pending: readonly PendingRecord[];
 }
 
-/** See the port: waits for the caller's own writes, then shows the log's head; current rows without a head if it stays behind. */
+/**
+ * See the port: waits for the caller's own writes, then shows the log's head; current rows without a head if it stays
+ * behind. One held tenant takes the head from lists of that tenant, and from no others: those show it as its log does.
+ */
 export async function listAtHead(sql: Sql, scope: Scope, params: ListParams): Promise<ListPage> {
+  // A later page goes with the first one's cursor: what changed since comes from the watch.
+  if (params.after) return currentPage(sql, scope, params);
   const first = await headPage(sql, scope, params);
-  if (first.pending.length === 0) return first;
-  if (await waitUntilPublished(sql, first.pending)) return headPage(sql, scope, params);
+  const awaited = first.pending.filter((record) => !record.held);
+  if (awaited.length < first.pending.length && params.tenant !== undefined) return currentPage(sql, scope, params);
+  if (awaited.length === 0) return first;
+  if (await waitUntilPublished(sql, awaited)) return headPage(sql, scope, params);
   return currentPage(sql, scope, params);
 }
 
@@ -65,7 +80,7 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
     with streams as materialized (
       select s.id, f.last_seq, f.last_position
       from plumbline.stream s join plumbline.frontier f on f.stream = s.id
-      where s.closed_at is null and ${tenantCondition(sql, scope, params, sql`s.tenant`)}
+      where s.closed_at is null and ${inTenant(sql, scope, params.tenant, sql`s.tenant`)}
     ),
     unpublished as materialized (
       select o.* from streams s join plumbline.outbox o on o.stream = s.id
@@ -82,8 +97,10 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
     select case when r.place = 1 or r.place is null then h.head end as head, r.*
     from (select jsonb_build_object(
         'streams', (select jsonb_agg(array[id::text, last_seq::text, last_position::text]) from streams),
-        'pending', (select jsonb_agg(array[stream::text, id::text]) from (
-          select stream, max(id) as id from unpublished group by stream) u)) as head) h
+        'pending', (
+          select jsonb_agg(array[u.stream::text, u.id::text, case when q.stream is null then '' else 'held' end])
+          from (select stream, max(id) as id from unpublished group by stream) u
+          left join plumbline.quarantine q on q.stream = u.stream)) as head) h
     left join (
       select row_number() over (order by r.tenant, r.name) as place, ${shownColumns(sql)} from page r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind
     ) r on true
@@ -93,7 +110,7 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
 
 interface HeadJson {
   readonly streams: readonly (readonly [string, string, string])[] | null;
-  readonly pending: readonly (readonly [string, string])[] | null;
+  readonly pending: readonly (readonly [string, string, string])[] | null;
 }
 
 function toHeadPage(rows: readonly (ResourceRow & { head: HeadJson; uid: string | null })[], limit: number): HeadPage {
@@ -108,7 +125,11 @@ function toHeadPage(rows: readonly (ResourceRow & { head: HeadJson; uid: string 
         { seq: BigInt(seq), position: BigInt(position) },
       ]),
     ),
-    pending: (headJson?.pending ?? []).map(([stream, id]) => ({ stream: BigInt(stream), id: BigInt(id) })),
+    pending: (headJson?.pending ?? []).map(([stream, id, held]) => ({
+      stream: BigInt(stream),
+      id: BigInt(id),
+      held: held !== '',
+    })),
   };
 }
 
@@ -123,19 +144,9 @@ async function currentPage(sql: Sql, scope: Scope, params: ListParams): Promise<
 
 function inScope(sql: Sql, scope: Scope, params: ListParams): ReturnType<typeof selectorCondition> {
   return sql`r.api_group = ${params.group} and r.kind = ${params.kind}
-    and ${tenantCondition(sql, scope, params, sql`r.tenant`)}
+    and ${inTenant(sql, scope, params.tenant, sql`r.tenant`)}
     ${params.name === undefined ? sql`` : sql`and r.name = ${params.name}`}
     ${afterCondition(sql, params)}`;
-}
-
-function tenantCondition(
-  sql: Sql,
-  scope: Scope,
-  params: ListParams,
-  column: ReturnType<typeof selectorCondition>,
-): ReturnType<typeof selectorCondition> {
-  const visible = scope.tenants === '*' ? sql`true` : sql`${column} = any (${[...scope.tenants]}::text[])`;
-  return params.tenant === undefined ? visible : sql`${column} = ${params.tenant} and ${visible}`;
 }
 
 function afterCondition(sql: Sql, { after, tenant }: ListParams): ReturnType<typeof selectorCondition> {

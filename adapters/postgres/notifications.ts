@@ -23,18 +23,13 @@ export function onNotification(
 ): void {
   const floor = setInterval(() => listener(), options.floorMs);
   signal.addEventListener('abort', () => clearInterval(floor), { once: true });
-  void listen();
-
-  async function listen(): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        const subscription = await sql.listen(options.channel, listener, () => listener());
+  // The driver listens again by itself, also when the first attempt fails; the floor keeps calling meanwhile.
+  sql
+    .listen(options.channel, listener, () => listener())
+    .then(
+      (subscription) => {
         signal.addEventListener('abort', () => void subscription.unlisten().catch(() => undefined), { once: true });
-        return;
-      } catch {
-        // The server is away: the floor keeps calling meanwhile.
-        await new Promise((resolve) => setTimeout(resolve, options.floorMs));
-      }
-    }
-  }
+      },
+      () => undefined,
+    );
 }

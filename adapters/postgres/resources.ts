@@ -3,12 +3,12 @@
  * `sql/0003_resource.sql` hold what no writer may bypass.
  */
 
-import { type Fragment, type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { listAtHead } from '#adapters/postgres/listing.ts';
-import { shownColumns, storedColumns } from '#adapters/postgres/resource-columns.ts';
+import { inTenant, shownColumns, storedColumns } from '#adapters/postgres/resource-columns.ts';
 import { type SessionsOptions, sessionsBeside } from '#adapters/postgres/session.ts';
 import { snapshotAtHead } from '#adapters/postgres/snapshot.ts';
-import type { Scope } from '#core/identity.ts';
+import { type Scope, seesTenant } from '#core/identity.ts';
 import type {
   DesiredState,
   ListPage,
@@ -31,7 +31,7 @@ export function postgresResources(sql: Sql): ResourceStore {
   const sessions = sessionsBeside(sql, SNAPSHOTS);
   return {
     async get(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined> {
-      return read(key, async () => {
+      return guarded(subject(key), async () => {
         const [row] = await sql<ResourceRow[]>`
           select ${shownColumns(sql)} from plumbline.resource r
           join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind where ${isKey(sql, scope, key)}`;
@@ -40,7 +40,7 @@ export function postgresResources(sql: Sql): ResourceStore {
     },
 
     async getForUpdate(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined> {
-      return read(key, async () => {
+      return guarded(subject(key), async () => {
         const [row] = await sql<ResourceRow[]>`
           select ${storedColumns(sql)} from plumbline.resource r where ${isKey(sql, scope, key)}`;
         return row;
@@ -48,7 +48,7 @@ export function postgresResources(sql: Sql): ResourceStore {
     },
 
     async list(scope: Scope, params: ListParams): Promise<ListPage> {
-      return read(params, () => listAtHead(sql, scope, params));
+      return guarded(subject(params), () => listAtHead(sql, scope, params));
     },
 
     async snapshot(
@@ -60,10 +60,10 @@ export function postgresResources(sql: Sql): ResourceStore {
     },
 
     async create(scope: Scope, resource: NewResource): Promise<ResourceRow> {
-      if (scope.tenants !== '*' && !scope.tenants.includes(resource.tenant)) {
+      if (!seesTenant(scope, resource.tenant)) {
         throw new StatusError('NotFound', `tenant "${resource.tenant}" does not exist`);
       }
-      return read(resource, async () => {
+      return guarded(subject(resource), async () => {
         // uid, versions and times are the triggers'; the columns need no value here.
         const [row] = await sql<ResourceRow[]>`
           with r as (
@@ -111,7 +111,7 @@ export function postgresResources(sql: Sql): ResourceStore {
       key: ResourceKey,
       preconditions: Preconditions,
     ): Promise<{ readonly row: ResourceRow; readonly gone: boolean }> {
-      const row = await read(key, async () => {
+      const row = await guarded(subject(key), async () => {
         const [found] = await sql<WrittenRow[]>`
           with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for update),
           gone as (
@@ -142,7 +142,7 @@ export function postgresResources(sql: Sql): ResourceStore {
     preconditions: Preconditions,
     assignments: Fragment,
   ): Promise<ResourceRow> {
-    const row = await read(key, async () => {
+    const row = await guarded(subject(key), async () => {
       const [found] = await sql<WrittenRow[]>`
         with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for no key update),
         written as (
@@ -184,8 +184,8 @@ function judge(row: WrittenRow | undefined, key: ResourceKey, { uid, resourceVer
 }
 
 function isKey(sql: Sql, scope: Scope, key: ResourceKey): Fragment {
-  return sql`r.api_group = ${key.group} and r.kind = ${key.kind} and r.tenant = ${key.tenant} and r.name = ${key.name}
-    ${scope.tenants === '*' ? sql`` : sql`and r.tenant = any (${[...scope.tenants]}::text[])`}`;
+  return sql`r.api_group = ${key.group} and r.kind = ${key.kind} and r.name = ${key.name}
+    and ${inTenant(sql, scope, key.tenant, sql`r.tenant`)}`;
 }
 
 /** Preconditions on the locked row `t`. The versions are compared as text: any text that is not the version is stale. */
@@ -197,15 +197,4 @@ function holds(sql: Sql, { uid, resourceVersion }: Preconditions): Fragment {
 
 function subject(about: { readonly kind: string; readonly name?: string }): string {
   return about.name === undefined ? about.kind : `${about.kind} "${about.name}"`;
-}
-
-async function read<T>(
-  about: { readonly kind: string; readonly name?: string },
-  statement: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await statement();
-  } catch (error) {
-    throw toCallerError(error, subject(about));
-  }
 }

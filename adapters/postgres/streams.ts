@@ -1,6 +1,6 @@
 /** The directory of streams in PostgreSQL. Streams are opened and closed by the triggers of the Tenant objects. */
 
-import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { type Sql, guarded } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import type { Scope } from '#core/identity.ts';
 import type { Stream, StreamDirectory } from '#core/ports/streams.ts';
@@ -10,17 +10,16 @@ const CHANGE_FLOOR_MS = 2_000;
 export function postgresStreams(sql: Sql): StreamDirectory {
   return {
     async list(scope: Scope, alsoIds: readonly bigint[] = []): Promise<readonly Stream[]> {
-      try {
-        return await sql<Stream[]>`
+      return guarded(
+        'streams',
+        () => sql<Stream[]>`
           select s.id, s.tenant, s.closed_at is not null as closed,
             s.closed_at is not null and not exists (select from plumbline.outbox o where o.stream = s.id) as drained
           from plumbline.stream s
           where (s.closed_at is null or s.id = any (${alsoIds.map(String)}::bigint[]))
             ${scope.tenants === '*' ? sql`` : sql`and s.tenant = any (${[...scope.tenants]}::text[])`}
-          order by s.id`;
-      } catch (error) {
-        throw toCallerError(error, 'streams');
-      }
+          order by s.id`,
+      );
     },
 
     onChange(listener: () => void, signal: AbortSignal): void {

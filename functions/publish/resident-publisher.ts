@@ -1,5 +1,6 @@
 /** A publisher that stays: drains, sleeps until there may be work, and never ends on an error. */
 
+import { pause } from '#functions/publish/pause.ts';
 import { publishOnce, type PublishDeps } from '#functions/publish/publish-once.ts';
 import type { PublisherSleep } from '#core/ports/outbox.ts';
 
@@ -30,16 +31,4 @@ export async function runResidentPublisher(deps: ResidentPublisherDeps, signal: 
   async function drain(enough: AbortSignal): Promise<void> {
     await publishOnce(deps, AbortSignal.any([signal, enough]));
   }
-}
-
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener('abort', done, { once: true });
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    }
-  });
 }

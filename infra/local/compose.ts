@@ -1,6 +1,6 @@
 /** Puts the functions together for one process: which adapters they get, and how they start and stop. */
 
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createLocalJWKSet } from 'jose';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
@@ -14,6 +14,7 @@ import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
@@ -180,6 +181,10 @@ async function startBackground({
     onPublished: (_stream: bigint, count: number) => metrics.published.inc(count),
     onQuarantined: (stream: bigint, reason: string) =>
       logger.error({ stream: String(stream), reason }, 'a record cannot be published and holds its stream'),
+    onStreamError: (stream: bigint, error: unknown) => {
+      metrics.publishErrors.inc();
+      logger.error({ stream: String(stream), err: error }, 'a stream cannot be published; it is tried again');
+    },
     onError: (error: unknown) => {
       metrics.publishErrors.inc();
       logger.warn({ err: error }, 'publishing failed; it is tried again');
@@ -191,6 +196,7 @@ async function startBackground({
     runRetention(
       {
         retention,
+        leases: postgresLeases(pools.retention, randomUUID()),
         olderThanMs,
         onError: (error) => logger.warn({ err: error }, 'retention failed; it is tried again'),
       },

@@ -1,7 +1,9 @@
 /** `npm run publish`: drains the outbox once, for cron. Any number of them, and of resident publishers, may run at once. */
 
+import { randomUUID } from 'node:crypto';
 import { connect } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
+import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
@@ -9,7 +11,7 @@ import { maintainLog } from '#functions/publish/run-retention.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 await runCommand(async function publish() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
@@ -23,16 +25,24 @@ await runCommand(async function publish() {
     role: 'plumbline_server',
   });
   try {
-    await maintainLog({ retention: postgresRetention(sql), olderThanMs: config.eventRetentionHours * 3_600_000 });
+    await maintainLog({
+      retention: postgresRetention(sql),
+      leases: postgresLeases(sql, randomUUID()),
+      olderThanMs: config.eventRetentionHours * 3_600_000,
+    });
     const published = await publishOnce({
       outbox: postgresOutbox(sql),
       onQuarantined(stream, reason) {
         process.stderr.write(`stream ${stream} is held: ${reason}\n`);
         process.exitCode = 1;
       },
+      onStreamError(stream, error) {
+        process.stderr.write(`stream ${stream} cannot be published: ${messageOf(error)}\n`);
+        process.exitCode = 1;
+      },
     });
     process.stdout.write(`published ${published} events\n`);
   } finally {
-    await sql.end();
+    await sql.end({ timeout: 1 });
   }
 });
