@@ -6,83 +6,38 @@
  */
 
 import postgres from 'postgres';
-import { socketFactory } from '#adapters/postgres/socket.ts';
+import { type ConnectionOptions, openConnection, type Sql } from '#adapters/postgres/connection.ts';
+import { createPool } from '#adapters/postgres/pool.ts';
 import { StatusError } from '#core/status-error.ts';
 
-/** A pool whose bigints are bigints. */
-export type Sql = postgres.Sql<{ bigint: bigint }>;
+export type { Sql } from '#adapters/postgres/connection.ts';
+
 /** A piece of SQL to be put into another. */
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
-export interface ConnectOptions {
-  /** Shown in pg_stat_activity. */
-  readonly applicationName: string;
+export interface ConnectOptions extends ConnectionOptions {
   /** @default 10 */
   readonly maxConnections?: number;
-  /** The role to act as; `plumbline_server` for everything that serves. Absent: the login role. */
-  readonly role?: 'plumbline_server' | 'plumbline_migrator';
-  /**
-   * For pools whose statements are short: the server ends one that takes longer, and a connection on which nothing is
-   * answered for a little more than that is given up. Absent: statements may wait for ever.
-   */
-  readonly statementTimeoutMs?: number;
-  /** After which an idle connection is closed. @default never */
-  readonly idleTimeoutSeconds?: number;
-  /** Called each time that a connection has ended, or could not be made. */
-  readonly onClose?: () => void;
 }
-
-/** How much longer than a statement may take we wait for the server to say so. */
-const ANSWER_MARGIN_MS = 1_000;
-/**
- * Between attempts to connect. The driver's own pause rises to 20 s, for which requests would wait too; a refused
- * attempt costs 0.2 ms.
- */
-const RECONNECT_PAUSE_SECONDS = 0.05;
 
 /** Opens a pool; connections are made when needed. Whoever opens it ends it. */
-export function connect(databaseUrl: string, options: ConnectOptions): Sql {
-  const { statementTimeoutMs, idleTimeoutSeconds, onClose } = options;
-  // The driver knows these; its types do not.
-  const untyped = {
-    // One statement at a time on a connection: a short one never waits behind a long one.
-    max_pipeline: 0,
-    socket: socketFactory(statementTimeoutMs === undefined ? undefined : statementTimeoutMs + ANSWER_MARGIN_MS),
-  };
-  const sql: Sql = postgres(databaseUrl, {
-    ...untyped,
-    max: options.maxConnections ?? 10,
-    types: { bigint: postgres.BigInt },
-    connect_timeout: 5,
-    // Recycled connections bound the memory of backends; a resident listener must not lose its wake-ups to it.
-    max_lifetime: null,
-    backoff: () => RECONNECT_PAUSE_SECONDS,
-    ...(idleTimeoutSeconds !== undefined && { idle_timeout: idleTimeoutSeconds }),
-    ...(onClose && { onclose: () => onClose() }),
-    onnotice: () => undefined,
-    connection: {
-      application_name: options.applicationName,
-      // Every statement has one good plan, whatever its arguments; planning a list anew costs 0.5 ms each time.
-      plan_cache_mode: 'force_generic_plan',
-      ...(options.role && { role: options.role }),
-      ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
-    },
-    transform: { undefined: null },
-  });
-  origins.set(sql, { databaseUrl, options });
-  return sql;
+export function connect(databaseUrl: string, { maxConnections = 10, ...options }: ConnectOptions): Sql {
+  const open = (onClose: () => void): Sql => openConnection(databaseUrl, options, onClose);
+  const pool = createPool(open, { maxConnections, patienceMs: options.statementTimeoutMs });
+  origins.set(pool, { databaseUrl, options });
+  return pool;
 }
 
+/** How a pool was opened, so that another connection can be made as its are. */
 export interface Origin {
   readonly databaseUrl: string;
-  readonly options: ConnectOptions;
+  readonly options: ConnectionOptions;
 }
 
 const origins = new WeakMap<Sql, Origin>();
 
-/** How a pool was opened, so that another connection can be made as its are. */
-export function originOf(sql: Sql): Origin {
-  const origin = origins.get(sql);
+export function originOf(pool: Sql): Origin {
+  const origin = origins.get(pool);
   if (!origin) throw new TypeError('this pool was not opened by connect()');
   return origin;
 }

@@ -6,32 +6,23 @@
  * @see https://github.com/porsager/postgres/issues/1208
  */
 
-import { connect, type ConnectOptions, originOf, type Sql } from '#adapters/postgres/client.ts';
+import { originOf, type Sql } from '#adapters/postgres/client.ts';
+import { connectionError } from '#adapters/postgres/connection-error.ts';
+import { type ConnectionOptions, openConnection } from '#adapters/postgres/connection.ts';
 
 /** SQLSTATE of the server's own refusal. */
 const TOO_MANY_CONNECTIONS = '53300';
 
 /** One connection, made when it is first used. */
 export interface Session {
-  /** Runs statements on this connection and no other. @throws {SessionLost} once it is gone. */
+  /** Runs statements on this connection and no other. @throws CONNECTION_CLOSED once it is gone. */
   readonly sql: Sql;
   readonly isLost: boolean;
   /** Ends it, whatever it does. */
   close(): Promise<void>;
 }
 
-/** The connection is gone, and all that was bound to it. */
-export class SessionLost extends Error {
-  override readonly name = 'SessionLost';
-  // As the driver's own: callers may try again.
-  readonly code = 'CONNECTION_CLOSED';
-
-  constructor() {
-    super('the connection of this session is gone');
-  }
-}
-
-export interface SessionOptions extends Omit<ConnectOptions, 'maxConnections' | 'onClose'> {
+export interface SessionOptions extends ConnectionOptions {
   /** Called once, when the connection has ended by itself or could not be made. */
   readonly onLost?: () => void;
 }
@@ -39,14 +30,14 @@ export interface SessionOptions extends Omit<ConnectOptions, 'maxConnections' | 
 /** Opens a session; whoever opens it closes it. */
 export function openSession(databaseUrl: string, { onLost, ...options }: SessionOptions): Session {
   let isLost = false;
-  const pool = connect(databaseUrl, { ...options, maxConnections: 1, onClose: lose });
-  const sql = new Proxy(pool, {
+  const connection = openConnection(databaseUrl, options, lose);
+  const sql = new Proxy(connection, {
     apply(target, _self, args: Parameters<Sql>): unknown {
-      if (isLost) throw new SessionLost();
+      if (isLost) throw sessionLost();
       return Reflect.apply(target, undefined, args);
     },
     get(target, name): unknown {
-      if (isLost && name === 'unsafe') throw new SessionLost();
+      if (isLost && name === 'unsafe') throw sessionLost();
       return Reflect.get(target, name);
     },
   });
@@ -57,15 +48,14 @@ export function openSession(databaseUrl: string, { onLost, ...options }: Session
     },
     async close() {
       isLost = true;
-      await pool.end({ timeout: 0 });
+      await connection.end({ timeout: 0 });
     },
   };
 
   function lose(): void {
     if (isLost) return;
     isLost = true;
-    // Or the driver would go on with another connection.
-    void pool.end({ timeout: 0 }).catch(() => undefined);
+    void connection.end({ timeout: 0 });
     onLost?.();
   }
 }
@@ -114,7 +104,7 @@ export function sessionsBeside(pool: Sql, { maxOpen, patienceMs }: SessionsOptio
     await new Promise<void>((resolve, reject) => {
       const expiry = setTimeout(() => {
         waiting.splice(waiting.indexOf(serve), 1);
-        reject(Object.assign(new Error(`${maxOpen} sessions are open`), { code: TOO_MANY_CONNECTIONS }));
+        reject(connectionError(TOO_MANY_CONNECTIONS, `${maxOpen} sessions are open`));
       }, patienceMs);
       waiting.push(serve);
       function serve(): void {
@@ -143,4 +133,8 @@ export async function withSession<T>(
   } finally {
     await session.close();
   }
+}
+
+function sessionLost(): Error {
+  return connectionError('CONNECTION_CLOSED', 'the connection of this session is gone, and all that was bound to it');
 }

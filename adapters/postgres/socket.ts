@@ -1,10 +1,12 @@
 /**
- * The driver's connections to the server, with the two things that it lacks: a server that has stopped answering is
- * noticed, and one that hangs up before its first answer, as balancers with nothing behind them do, is an error. The
- * driver would wait for the first until TCP gives up (15 minutes), and try the second again without a pause.
+ * The driver's sockets, with the two things that it lacks: a server that has stopped answering is noticed, and one that
+ * hangs up, as balancers with nothing behind them do, is an error. The driver would wait for the first until TCP gives
+ * up, which takes 15 minutes, and the second would make it try again at once and for ever. Under TLS the driver takes
+ * these sockets over, and is as it is.
  */
 
 import { connect, type Socket } from 'node:net';
+import { connectionError } from '#adapters/postgres/connection-error.ts';
 
 /** What the driver passes to a maker of sockets. */
 export interface SocketTarget {
@@ -14,15 +16,20 @@ export interface SocketTarget {
   readonly path?: string | false;
 }
 
-/**
- * Makes the sockets of a pool; several hosts take turns.
- * @param answerTimeoutMs after which a statement without any answer is given up, with its connection; absent: never.
- */
-export function socketFactory(answerTimeoutMs: number | undefined): (target: SocketTarget) => Socket {
+export interface SocketOptions {
+  /** After which a statement without any answer is given up, with its connection; absent: never. */
+  readonly answerTimeoutMs: number | undefined;
+  /** Called when a socket breaks, before the driver hears of it. */
+  readonly onBroken: () => void;
+}
+
+/** Several hosts take turns. */
+export function socketFactory({ answerTimeoutMs, onBroken }: SocketOptions): (target: SocketTarget) => Socket {
   let attempts = 0;
   return function openSocket({ host, port, path }: SocketTarget): Socket {
     const turn = attempts++ % host.length;
     const socket = path ? connect(path) : connect({ host: host[turn] ?? '', port: port[turn] ?? 0 });
+    socket.once('error', onBroken);
     refuseHangUp(socket);
     if (answerTimeoutMs !== undefined) giveUpAfter(socket, answerTimeoutMs);
     // For the certificate's name.
@@ -31,11 +38,7 @@ export function socketFactory(answerTimeoutMs: number | undefined): (target: Soc
 }
 
 function refuseHangUp(socket: Socket): void {
-  let hasAnswered = false;
-  socket.once('data', () => (hasAnswered = true));
-  socket.once('end', () => {
-    if (!hasAnswered) socket.destroy(connectionError('ECONNRESET', 'the server hung up before it answered'));
-  });
+  socket.once('end', () => socket.destroy(connectionError('ECONNRESET', 'the server hung up')));
 }
 
 function giveUpAfter(socket: Socket, answerTimeoutMs: number): void {
@@ -55,8 +58,4 @@ function giveUpAfter(socket: Socket, answerTimeoutMs: number): void {
   function giveUp(): void {
     socket.destroy(connectionError('ETIMEDOUT', `the server did not answer within ${answerTimeoutMs} ms`));
   }
-}
-
-function connectionError(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code });
 }

@@ -3,6 +3,7 @@
 import { expect } from 'vitest';
 
 import type { Writers } from '#test/fault/writers.ts';
+import type { LocalInstance } from '#test/support/local-instance.ts';
 
 /** No client waits longer for an answer. */
 export const LONGEST_ANSWER_MS = 10_000;
@@ -26,4 +27,10 @@ export async function untilReadiness(opsUrl: string, status: 200 | 503, deadline
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error(`/readyz did not answer ${status} within ${deadlineMs} ms; last: ${last}`);
+}
+
+/** Fails with what a process said when it has ended by itself: the server never dies of what it depends on. */
+export async function expectAlive(instance: LocalInstance): Promise<void> {
+  const ended = await Promise.race([instance.process.exit, Promise.resolve(undefined)]);
+  if (ended) throw new Error(`the server ended with code ${ended.code}, signal ${ended.signal}: ${ended.errors}`);
 }

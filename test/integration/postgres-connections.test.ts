@@ -109,7 +109,7 @@ describe('sessions beside a pool', () => {
   });
 });
 
-describe('a pool behind a network that fails', () => {
+describe('a pool, also behind a network that fails', () => {
   let proxy: TcpProxy;
   let url: string;
 
@@ -151,6 +151,53 @@ describe('a pool behind a network that fails', () => {
     expect(toCallerError(error, 'Widget "x"')).toMatchObject({ reason: 'ServiceUnavailable' });
     expect(await pidOf(sql)).toBe(before);
     await end(sql);
+  });
+
+  test('a connection that breaks in the middle of an answer leaves nothing of it to the next statement', async () => {
+    const target = new URL(database.url);
+    let isCutting = false;
+    const cutting: TcpProxy = await startTcpProxy({
+      host: target.hostname,
+      port: Number(target.port),
+      answers: (toClient) => (bytes) => {
+        toClient(bytes);
+        if (isCutting && bytes.length > 1_000) setImmediate(() => cutting.cut());
+      },
+    });
+    target.port = String(cutting.port);
+    const sql = connect(target.href, { applicationName: 'broken answers', maxConnections: 1 });
+    for (let round = 0; round < 10; round++) {
+      isCutting = true;
+      const error = await rejection(sql`select n, repeat('x', 500) from generate_series(1, 100000) n`);
+      expect(isTransient(error), String(error)).toBe(true);
+      isCutting = false;
+      await expect(sql`select ${round}::int as round`).resolves.toEqual([{ round }]);
+    }
+    await end(sql);
+    await cutting.stop();
+  });
+
+  test('waits no longer for a connection than a statement may take', async () => {
+    const sql = connect(url, { applicationName: 'full', maxConnections: 1, statementTimeoutMs: 300 });
+    await sql`select 1`;
+    proxy.stall();
+    // Given up a second later than those that wait for it.
+    const stuck = rejection(sql`select 1`);
+    for (const error of await Promise.all([rejection(sql`select 1`), rejection(sql`select 1`)])) {
+      expect(error).toMatchObject({ code: 'CONNECT_TIMEOUT' });
+      expect(toCallerError(error, 'x')).toMatchObject({ reason: 'ServiceUnavailable' });
+    }
+    expect(await stuck).toMatchObject({ code: 'ETIMEDOUT' });
+    await proxy.resume();
+    await expect(sql`select 1 as one`).resolves.toEqual([{ one: 1 }]);
+    await end(sql);
+    expect(await rejection(sql`select 1`)).toMatchObject({ code: 'CONNECTION_ENDED' });
+  });
+
+  test('lends no connection for a transaction', () => {
+    const sql = connect(database.url, { applicationName: 'refusing' });
+    expect(() => sql.begin(() => [])).toThrow('open a session');
+    expect(() => sql.reserve()).toThrow('open a session');
   });
 
   test.each(['cut', 'hangUp', 'refuse'] as const)('is told at once when connections %s', async (fault) => {
