@@ -2,11 +2,9 @@
 
 import type { Server } from 'node:http';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 
-export interface HttpServerOptions {
-  readonly host: string;
-  /** 0 picks a free port. */
-  readonly port: number;
+export interface HttpServerOptions extends ListenOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
 }
 
@@ -17,7 +15,6 @@ export interface HttpServer {
   stop(): Promise<void>;
 }
 
-const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 const STOP_GRACE_MS = 10_000;
 /** Against clients that send their request a byte at a time. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -32,14 +29,8 @@ export async function startHttpServer({ host, port, fetch }: HttpServerOptions):
   }) as Server;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  return { url: urlOf(server, host), stop: () => stop(server) };
+  const url = await listen(server, { host, port });
+  return { url, stop: () => stop(server) };
 }
 
 async function stop(server: Server): Promise<void> {
@@ -48,11 +39,4 @@ async function stop(server: Server): Promise<void> {
   const expiry = setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS);
   await closed;
   clearTimeout(expiry);
-}
-
-function urlOf(server: Server, host: string): string {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server has no port');
-  const name = LOOPBACK_OF_WILDCARD[host] ?? host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`;
 }

@@ -1,13 +1,7 @@
 /** Prometheus metrics of one process. Tenants are no labels: there may be thousands. */
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-
-/** What the outbox holds; read when metrics are asked for. */
-export interface OutboxState {
-  readonly records: number;
-  readonly oldestSeconds: number;
-  readonly quarantinedStreams: number;
-}
+import type { OutboxState } from '#core/ports/outbox.ts';
 
 export interface Metrics {
   readonly registry: Registry;

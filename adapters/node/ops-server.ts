@@ -5,14 +5,12 @@
  * @see https://kubernetes.io/docs/reference/using-api/health-checks/
  */
 
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import type { Registry } from 'prom-client';
+import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 import { type ReadinessCheck, runCheck } from '#adapters/node/readiness.ts';
 
-export interface OpsServerOptions {
-  readonly host: string;
-  /** 0 picks a free port. */
-  readonly port: number;
+export interface OpsServerOptions extends ListenOptions {
   readonly registry: Registry;
   readonly checks: readonly ReadinessCheck[];
   /** After which a check counts as failed. @default 2,000 */
@@ -31,7 +29,6 @@ interface Answer {
   readonly body: string;
 }
 
-const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 const DEFAULT_CHECK_TIMEOUT_MS = 2_000;
 
 /** Answers once it listens. @throws the system's error when the address cannot be had. */
@@ -48,9 +45,9 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   const server = createServer((request, response) => {
     void respond(routes, request, response);
   });
-  await listen(server, options);
+  const url = await listen(server, options);
   return {
-    url: urlOf(server, options.host),
+    url,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -90,22 +87,6 @@ async function readiness(checks: readonly ReadinessCheck[], timeoutMs: number): 
   const results = await Promise.all(checks.map((check) => runCheck(check, timeoutMs)));
   const isReady = results.every((result) => result.status === 'ready');
   return json(isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', checks: results });
-}
-
-async function listen(server: Server, { host, port }: OpsServerOptions): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen({ host, port }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-function urlOf(server: Server, host: string): string {
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const reachable = LOOPBACK_OF_WILDCARD[host] ?? host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
 function json(status: number, body: object): Answer {

@@ -28,10 +28,14 @@ class SocketSink implements SseSink {
     this.#response = response;
     this.#events = events;
     response.on('drain', () => events.onDrain());
-    response.once('close', () => {
-      this.#socket?.off('drain', events.onDrain);
-      events.onClose();
-    });
+    // The client can have left before the watch was ready: then 'close' was emitted to nobody.
+    if (response.closed) queueMicrotask(() => events.onClose());
+    else response.once('close', () => this.#close());
+  }
+
+  #close(): void {
+    this.#socket?.off('drain', this.#events.onDrain);
+    this.#events.onClose();
   }
 
   write(bytes: SseBytes): void {

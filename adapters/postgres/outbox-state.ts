@@ -1,13 +1,7 @@
 /** How the outbox and the capture are doing, for metrics and readiness. */
 
 import type { Sql } from '#adapters/postgres/client.ts';
-
-export interface OutboxState {
-  readonly records: number;
-  /** 0 when it is empty. Streams that are held by quarantine count too. */
-  readonly oldestSeconds: number;
-  readonly quarantinedStreams: number;
-}
+import type { OutboxState } from '#core/ports/outbox.ts';
 
 /** Counts at most this many; more is "a lot" and would only cost. */
 const COUNTED_RECORDS = 100_000;

@@ -6,8 +6,6 @@ export interface KindRegistry {
   readonly all: readonly Kind[];
   /** The kind that a path names. */
   atPath(group: string, version: string, plural: string): Kind | undefined;
-  /** The kind that an object or an event names. */
-  ofKind(group: string, kind: string): Kind | undefined;
 }
 
 /**
@@ -36,6 +34,5 @@ export function createKindRegistry(kinds: readonly Kind[]): KindRegistry {
   return {
     all: Object.freeze([...kinds]),
     atPath: (group, version, plural) => byPath.get(`${group}/${version}/${plural}`),
-    ofKind: (group, kind) => byName.get(`${group}/${kind}`),
   };
 }

@@ -18,14 +18,12 @@ export const REASON_CODES = {
   Expired: 410,
   StreamRecreated: 410,
   CursorKeyRetired: 410,
-  Gone: 410,
   RequestEntityTooLarge: 413,
   UnsupportedMediaType: 415,
   Invalid: 422,
   TooManyRequests: 429,
   InternalError: 500,
   ServiceUnavailable: 503,
-  Timeout: 504,
 } as const;
 
 export type StatusReason = keyof typeof REASON_CODES;

@@ -14,6 +14,14 @@ export interface LogPoint {
   readonly position: bigint;
 }
 
+/** Before the first event of every stream. */
+export const ORIGIN: LogPoint = { seq: 0n, position: 0n };
+
+/** Behind the event. */
+export function pointOf({ seq, position }: StreamEvent): LogPoint {
+  return { seq, position };
+}
+
 /** What a stream's log holds now. */
 export interface LogRange {
   /** The point before the oldest event that is still there; the head when there is none. */

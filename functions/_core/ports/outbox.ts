@@ -45,3 +45,11 @@ export interface PublisherSleep {
    */
   sleep(drain: (enough: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void>;
 }
+
+/** How the outbox is doing, for metrics and readiness. */
+export interface OutboxState {
+  readonly records: number;
+  /** Age of the oldest record; 0 when there is none. Streams that are held by quarantine count too. */
+  readonly oldestSeconds: number;
+  readonly quarantinedStreams: number;
+}

@@ -62,7 +62,6 @@ describe('a registry of kinds', () => {
   test('finds a kind by its path and by its name', () => {
     const kinds = createKindRegistry([...SHIPPED_KINDS, widget]);
     expect(kinds.atPath('example.dev', 'v1', 'widgets')).toBe(widget);
-    expect(kinds.ofKind('example.dev', 'Widget')).toBe(widget);
     expect(kinds.atPath('example.dev', 'v2', 'widgets')).toBeUndefined();
     expect(kinds.atPath('plumbline.dev', 'v1', 'widgets')).toBeUndefined();
     expect(kinds.all).toHaveLength(4);
