@@ -77,7 +77,10 @@ async function readMigration(fileName: string): Promise<Migration> {
   };
 }
 
+/** None where nothing of this program ever was. */
 async function applied(sql: Sql): Promise<readonly AppliedMigration[]> {
+  const [ledger] = await sql<{ exists: boolean }[]>`select to_regclass('plumbline.migration') is not null as exists`;
+  if (!ledger?.exists) return [];
   return sql<AppliedMigration[]>`select version, name, checksum from plumbline.migration order by version`;
 }
 

@@ -16,7 +16,7 @@ declare module 'vitest' {
 }
 
 export interface TestDatabase {
-  /** Of the superuser; migrated. */
+  /** Of the superuser. */
   readonly url: string;
   /** Cuts sessions that are still open. */
   drop(): Promise<void>;
@@ -24,13 +24,18 @@ export interface TestDatabase {
 
 const TEMPLATE = 'plumbline_template';
 
+export interface TestDatabaseOptions {
+  /** Otherwise it is empty. @default true */
+  readonly migrated?: boolean;
+}
+
 /** A database of its own for a test or a file of tests: a copy of one that was migrated once in this run. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+export async function createTestDatabase({ migrated = true }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const adminUrl = inject('postgresAdminUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asAdmin(adminUrl, async (sql) => {
-    await ensureTemplate(sql, adminUrl);
-    await sql.unsafe(`create database ${name} template ${TEMPLATE}`);
+    if (migrated) await ensureTemplate(sql, adminUrl);
+    await sql.unsafe(`create database ${name} template ${migrated ? TEMPLATE : 'template1'}`);
   });
   return {
     url: databaseUrl(adminUrl, name),
