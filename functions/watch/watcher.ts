@@ -44,8 +44,10 @@ export class Watcher implements FeedWatcher {
   /** Where this watcher is ahead of its feed: those entries are not for it. */
   #ahead: CursorVector | undefined;
   #drained: (() => void) | undefined;
-  /** Since when the network has not taken everything; undefined when it has. */
-  #blockedSinceMs: number | undefined;
+  #writtenBytes = 0;
+  /** How much of it the network had taken when it was last looked at, and when that had grown. */
+  #takenBytes = 0;
+  #takenAtMs: number = performance.now();
 
   constructor({ feed, log, sink, selection, endsWithTenants }: WatcherDeps) {
     this.#feed = feed;
@@ -65,9 +67,18 @@ export class Watcher implements FeedWatcher {
     return this.#endedBy;
   }
 
-  /** How long the client has not taken what was written. */
+  /**
+   * How long the client has taken nothing of what is waiting for it; 0 when nothing is. Compares with the call before:
+   * whoever is slow, and goes on, is not blocked, however long it never has everything.
+   */
   blockedMs(nowMs: number): number {
-    return this.#blockedSinceMs === undefined ? 0 : nowMs - this.#blockedSinceMs;
+    const { bufferedBytes } = this.#sink;
+    const takenBytes = this.#writtenBytes - bufferedBytes;
+    if (bufferedBytes === 0 || takenBytes > this.#takenBytes) {
+      this.#takenBytes = takenBytes;
+      this.#takenAtMs = nowMs;
+    }
+    return nowMs - this.#takenAtMs;
   }
 
   /** Writes text now; for what comes before the events. */
@@ -109,7 +120,6 @@ export class Watcher implements FeedWatcher {
   }
 
   onDrain(): void {
-    this.#blockedSinceMs = undefined;
     const drained = this.#drained;
     this.#drained = undefined;
     drained?.();
@@ -153,7 +163,7 @@ export class Watcher implements FeedWatcher {
   #write(bytes: FrameBytes): void {
     if (this.isClosed) return;
     this.#sink.write(bytes);
-    if (this.#sink.bufferedBytes > 0) this.#blockedSinceMs ??= performance.now();
+    this.#writtenBytes += bytes.plain.byteLength;
   }
 
   /** Reads the log up to where the feed is, and goes on from the ring; again, if the ring has moved on meanwhile. */
