@@ -11,11 +11,12 @@ export interface HttpServerOptions extends ListenOptions {
 export interface HttpServer {
   /** Without a slash at the end. Of a wildcard host, the loopback address. */
   readonly url: string;
-  /** Takes no more connections, waits for the answers in flight, then closes what is left. */
+  /** Takes no more connections, answers what comes on those that there are and ends them, then closes what is left. */
   stop(): Promise<void>;
 }
 
-const STOP_GRACE_MS = 10_000;
+const STOP_GRACE_MS = 8_000;
+const SWEEP_MS = 20;
 /** Against clients that send their request a byte at a time. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -35,8 +36,13 @@ export async function startHttpServer({ host, port, fetch }: HttpServerOptions):
 
 async function stop(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  // A client that always has a request in flight would keep its connection, and us, for ever.
+  server.prependListener('request', function endWithAnswer(_request, response) {
+    response.shouldKeepAlive = false;
+  });
+  const sweeping = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   const expiry = setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS);
   await closed;
   clearTimeout(expiry);
+  clearInterval(sweeping);
 }
