@@ -4,69 +4,71 @@ import type { SseBytes, SseSink, SseSinkEvents, SseTransport } from '#core/ports
 
 export const streamSse: SseTransport<unknown, Response> = {
   open(_env: unknown, headers: Readonly<Record<string, string>>, events: SseSinkEvents) {
-    let bufferedBytes = 0;
-    let closed = false;
     const waiting: Uint8Array[] = [];
+    let bufferedBytes = 0;
+    let isPulled = false;
+    let isEnded = false;
+    let isClosed = false;
+    let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
     const readable = new ReadableStream<Uint8Array>(
       {
-        pull(controller) {
-          const bytes = waiting.shift();
-          if (bytes) send(controller, bytes);
-          else wake = () => pullNext(controller);
+        start(started) {
+          controller = started;
+        },
+        pull() {
+          isPulled = true;
+          advance();
         },
         cancel: close,
       },
       { highWaterMark: 0 },
     );
-    let wake: (() => void) | undefined;
-    let ended = false;
 
     const sink: SseSink = {
-      write(bytes: SseBytes): void {
-        if (closed || ended) return;
-        bufferedBytes += bytes.plain.byteLength;
-        waiting.push(bytes.plain);
-        resume();
+      write({ plain }: SseBytes): void {
+        if (isClosed || isEnded) return;
+        bufferedBytes += plain.byteLength;
+        waiting.push(plain);
+        advance();
       },
       get bufferedBytes(): number {
         return bufferedBytes;
       },
       end(): void {
-        ended = true;
-        resume();
+        isEnded = true;
+        advance();
       },
       destroy(): void {
-        waiting.length = 0;
-        ended = true;
-        resume();
+        if (isClosed) return;
+        controller?.error(new Error('the stream was broken off'));
+        close();
       },
     };
     return { sink, answer: new Response(readable, { headers }) };
 
-    function resume(): void {
-      const run = wake;
-      wake = undefined;
-      run?.();
-    }
-
-    function pullNext(controller: ReadableStreamDefaultController<Uint8Array>): void {
-      const bytes = waiting.shift();
-      if (bytes) return send(controller, bytes);
-      if (!ended) return;
-      controller.close();
-      close();
-    }
-
-    function send(controller: ReadableStreamDefaultController<Uint8Array>, bytes: Uint8Array): void {
-      controller.enqueue(bytes);
-      bufferedBytes -= bytes.byteLength;
-      if (bufferedBytes === 0) queueMicrotask(() => events.onDrain());
+    function advance(): void {
+      if (isClosed) return;
+      const bytes = waiting[0];
+      if (bytes === undefined) {
+        if (!isEnded) return;
+        controller?.close();
+        close();
+      } else if (isPulled) {
+        isPulled = false;
+        waiting.shift();
+        bufferedBytes -= bytes.byteLength;
+        // The client may ask for more within this call.
+        controller?.enqueue(bytes);
+        if (bufferedBytes === 0) queueMicrotask(() => events.onDrain());
+      }
     }
 
     function close(): void {
-      if (closed) return;
-      closed = true;
-      events.onClose();
+      if (isClosed) return;
+      isClosed = true;
+      waiting.length = 0;
+      bufferedBytes = 0;
+      queueMicrotask(() => events.onClose());
     }
   },
 };
