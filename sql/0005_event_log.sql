@@ -108,7 +108,8 @@ create function plumbline.publish_batch(
   out outcome text, out published integer, out last_seq bigint
 ) language plpgsql security definer set search_path = pg_catalog, pg_temp
   -- A plan that was made while the outbox was empty must not scan it when it is full.
-  set enable_seqscan = off as $$
+  set enable_seqscan = off
+  set jit = off as $$
 declare
   ids bigint[];
   head_id bigint;
@@ -189,7 +190,7 @@ $$;
 
 -- Streams with records to publish, held ones left out. A loose index scan: its cost is per stream, not per record.
 create function plumbline.pending_streams() returns setof bigint
-language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with recursive pending as (
     (select stream from plumbline.outbox order by stream limit 1)
     union all
