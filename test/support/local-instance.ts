@@ -30,7 +30,7 @@ const STOP_DEADLINE_MS = 15_000;
 /** Resolves when it is ready. It serves the kinds of the black-box suites. */
 export async function startLocalInstance(options: LocalInstanceOptions): Promise<LocalInstance> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'plumbline-instance-')));
-  const child = startChild('infra/local/main.ts', [], {
+  const child = startChild('--import', ['./test/support/end-with-parent.ts', 'infra/local/main.ts'], {
     env: {
       DATABASE_URL: options.databaseUrl,
       DATA_DIR: dataDir,
