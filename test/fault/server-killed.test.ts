@@ -10,7 +10,7 @@ import { type LocalInstance, startLocalInstance } from '#test/support/local-inst
 
 const ROUNDS = 20;
 const WRITES_PER_ROUND = 60;
-const RESTART_LIMIT_MS = 10_000;
+const RESTART_LIMIT_MS = 30_000;
 
 let dataDir: string | undefined;
 let instance: LocalInstance | undefined;

@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+
+import { expectDelivered } from '#test/fault/delivery.ts';
+import { openPacedReader, type PacedReader } from '#test/fault/paced-reader.ts';
+import { startResumingWatcher } from '#test/fault/resuming-watcher.ts';
+import { type FaultTenant, makeTenant } from '#test/fault/tenant.ts';
+import { startWriters } from '#test/fault/writers.ts';
+import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+
+const STALL_MS = 30_000;
+const EVENT_CHARACTERS = 800_000;
+const WRITES = 64;
+/** It takes longer than the stall time for all of it. */
+const STEADY_BYTES_PER_SECOND = 1_200_000;
+/** Events are read, parsed, kept and sent: some copies of what is in flight, but not of all that was written. */
+const MEMORY_LIMIT_MB = 160;
+
+let database: TestDatabase;
+let instance: LocalInstance;
+let tenant: FaultTenant;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  instance = await startLocalInstance({ databaseUrl: database.url });
+  tenant = await makeTenant(instance);
+});
+
+afterAll(async () => {
+  await instance.stop();
+  await database.drop();
+});
+
+function open(lastEventId = ''): Promise<PacedReader> {
+  const url = `${instance.baseUrl}/watch/v1/events?tenants=${tenant.tenant}`;
+  return openPacedReader({ url, token: tenant.token, lastEventId });
+}
+
+async function memoryMb(): Promise<number> {
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(instance.process.pid)]);
+  return Number(stdout) / 1024;
+}
+
+async function endedAsSlow(): Promise<number> {
+  const text = await (await fetch(`${instance.opsUrl}/metrics`)).text();
+  return Number(/^plumbline_watch_ended_streams_total\{reason="slow"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+}
+
+test(
+  'a client that stops reading while 50 MB are written is cut and resumes without loss, a slow and steady one is not cut, and others do not notice',
+  { timeout: 120_000 },
+  async () => {
+    const { baseUrl } = instance;
+    const fast = startResumingWatcher({ baseUrl: () => baseUrl, token: tenant.token, tenants: tenant.tenant });
+    await fast.ready;
+    const [stalled, steady] = [await open(), await open()];
+    stalled.pause();
+    steady.setRate(STEADY_BYTES_PER_SECOND);
+    const before = await memoryMb();
+    let peak = before;
+    const sampling = setInterval(() => void memoryMb().then((mb) => (peak = Math.max(peak, mb))), 200);
+
+    const begin = performance.now();
+    const text = 'x'.repeat(EVENT_CHARACTERS);
+    const writers = startWriters({ baseUrl: () => baseUrl, ...tenant, count: 2, text });
+    await writers.more(WRITES);
+    await writers.stop();
+    const writtenMs = performance.now() - begin;
+    // Others have all of it while one of them takes nothing.
+    await expectDelivered(fast, writers.acknowledged, 5_000);
+    expect(await endedAsSlow()).toBe(0);
+
+    await vi.waitFor(async () => expect(await endedAsSlow()).toBe(1), { timeout: STALL_MS + 10_000, interval: 100 });
+    const cutMs = performance.now() - begin;
+    expect(cutMs).toBeGreaterThan(STALL_MS - 1_000);
+    expect(steady.isEnded).toBe(false);
+    clearInterval(sampling);
+
+    stalled.setRate(Infinity);
+    await stalled.ended;
+    const before2 = stalled.seqs.length;
+    const resumed = await open(stalled.lastEventId);
+    const all = fast.events.map(({ seq }) => seq);
+    await resumed.untilCount(all.length - before2);
+    expect([...stalled.seqs, ...resumed.seqs]).toEqual(all);
+
+    steady.setRate(Infinity);
+    await steady.untilCount(all.length);
+    expect(steady.seqs).toEqual(all);
+    expect(await endedAsSlow()).toBe(1);
+    console.log(
+      `${all.length} events, ${Math.round((WRITES * EVENT_CHARACTERS) / 1e6)} MB written in ${Math.round(writtenMs)} ms; cut after ${Math.round(cutMs)} ms ` +
+        `with ${before2} events read; the server grew from ${Math.round(before)} to ${Math.round(peak)} MB`,
+    );
+    expect(peak - before).toBeLessThan(MEMORY_LIMIT_MB);
+    await Promise.all([fast.stop(), resumed.close(), steady.close()]);
+  },
+);
