@@ -27,6 +27,13 @@ export function answerStatus(c: Context<HttpEnv>, error: StatusError, headers: R
   });
 }
 
+/** The same for a tenant that does not exist and for one that the caller may not see. */
+export function tenantNotFound(tenant: string): StatusError {
+  return new StatusError('NotFound', `tenant ${JSON.stringify(tenant)} not found`, {
+    details: { name: tenant, kind: 'namespaces' },
+  });
+}
+
 export function answerNotFound(c: Context<HttpEnv>): Response {
   return answerStatus(c, new StatusError('NotFound', `there is nothing at ${shortened(c.req.path)}`));
 }

@@ -3,7 +3,8 @@
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { desiredState, newSpec } from '#functions/api/desired-state.ts';
-import { aboutObject, tenantNotFound } from '#functions/api/errors.ts';
+import { aboutObject } from '#functions/api/errors.ts';
+import { tenantNotFound } from '#http/errors.ts';
 import { refuseDryRun } from '#functions/api/parameters.ts';
 import { collectionTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { tenantExists } from '#functions/api/tenants.ts';

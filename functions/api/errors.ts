@@ -11,13 +11,6 @@ export function objectNotFound(kind: Kind, name: string): StatusError {
   });
 }
 
-/** The same for a tenant that does not exist and for one that the caller may not see. */
-export function tenantNotFound(tenant: string): StatusError {
-  return new StatusError('NotFound', `tenant ${JSON.stringify(tenant)} not found`, {
-    details: { name: tenant, kind: 'namespaces' },
-  });
-}
-
 /** A call of the store about one object; its errors name that object as the API does. */
 export async function aboutObject<T>({ kind, key }: ObjectTarget, call: Promise<T>): Promise<T> {
   try {

@@ -7,7 +7,7 @@ import type { Context } from 'hono';
 
 import { answerList, warn } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
-import { tenantNotFound } from '#functions/api/errors.ts';
+import { tenantNotFound } from '#http/errors.ts';
 import { listQuery, type ListQuery } from '#functions/api/parameters.ts';
 import { collectionTarget, isTenantKind, type CollectionTarget } from '#functions/api/target.ts';
 import { listOwnTenants, tenantExists } from '#functions/api/tenants.ts';

@@ -2,7 +2,8 @@
 
 import type { Context } from 'hono';
 
-import { objectNotFound, tenantNotFound } from '#functions/api/errors.ts';
+import { objectNotFound } from '#functions/api/errors.ts';
+import { tenantNotFound } from '#http/errors.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { seesTenant, SYSTEM_TENANT, type Caller, type Scope } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
