@@ -53,10 +53,9 @@ export function postgresResources(sql: Sql): ResourceStore {
 
     async snapshot(
       scope: Scope,
-      streams: readonly bigint[],
       kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
     ): Promise<Snapshot> {
-      return snapshotAtHead(sessions, scope, streams, kinds);
+      return snapshotAtHead(sessions, scope, kinds);
     },
 
     async create(scope: Scope, resource: NewResource): Promise<ResourceRow> {

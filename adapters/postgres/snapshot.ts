@@ -4,21 +4,19 @@
  * hold a connection that others need.
  */
 
-import { type Fragment, type Sql, toCallerError } from '#adapters/postgres/client.ts';
-import { columnsBefore, columnsNow, shownColumns } from '#adapters/postgres/resource-columns.ts';
+import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { columnsBefore, columnsNow, inTenant, shownColumns } from '#adapters/postgres/resource-columns.ts';
 import type { Session, Sessions } from '#adapters/postgres/session.ts';
 import type { Scope } from '#core/identity.ts';
-import type { LogPoint } from '#core/ports/event-log.ts';
 import type { Snapshot } from '#core/ports/resources.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
 const PAGE_ROWS = 250;
 
-/** See the port. The session is kept until the pages are read or given up. */
+/** See the port. */
 export async function snapshotAtHead(
   sessions: Sessions,
   scope: Scope,
-  streams: readonly bigint[],
   kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
 ): Promise<Snapshot> {
   let session: Session | undefined;
@@ -29,20 +27,42 @@ export async function snapshotAtHead(
     await sql.unsafe(
       "begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'",
     );
-    const head = await readHead(sql, streams);
-    await declareState(sql, scope, streams, kinds);
-    return { head, pages: pages(session) };
+    const rows = await readStreams(sql, scope);
+    await declareState(
+      sql,
+      scope,
+      rows.map(({ stream }) => stream),
+      kinds,
+    );
+    return {
+      streams: new Map(rows.map(({ tenant, stream }) => [tenant, stream])),
+      head: new Map(rows.map(({ stream, seq, position }) => [stream, { seq, position }])),
+      pages: pages(session),
+      close: () => closeQuietly(session),
+    };
   } catch (error) {
-    await session?.close();
+    await closeQuietly(session);
     throw toCallerError(error, 'snapshot');
   }
 }
 
-async function readHead(sql: Sql, streams: readonly bigint[]): Promise<ReadonlyMap<bigint, LogPoint>> {
-  const rows = await sql<{ stream: bigint; seq: bigint; position: bigint }[]>`
-    select stream, last_seq as seq, last_position as position from plumbline.frontier
-    where stream = any (${streams.map(String)}::bigint[])`;
-  return new Map(rows.map(({ stream, seq, position }) => [stream, { seq, position }]));
+interface StreamRow {
+  readonly stream: bigint;
+  readonly tenant: string;
+  readonly seq: bigint;
+  readonly position: bigint;
+}
+
+async function readStreams(sql: Sql, scope: Scope): Promise<readonly StreamRow[]> {
+  return sql<StreamRow[]>`
+    select s.id as stream, s.tenant, f.last_seq as seq, f.last_position as position
+    from plumbline.stream s join plumbline.frontier f on f.stream = s.id
+    where s.closed_at is null and ${inTenant(sql, scope, undefined, sql`s.tenant`)} order by s.id`;
+}
+
+/** Its connection may be gone already. */
+async function closeQuietly(session: Session | undefined): Promise<void> {
+  await session?.close().catch(() => undefined);
 }
 
 /** A cursor of the server's. The driver's own writes to its connection whenever the reader comes back, dead or alive. */
@@ -57,7 +77,6 @@ async function declareState(
       ? sql`true`
       : sql`(r.api_group, r.kind) in (
     select * from unnest(${kinds.map(({ group }) => group)}::text[], ${kinds.map(({ kind }) => kind)}::text[]))`;
-  const isVisible: Fragment = scope.tenants === '*' ? sql`true` : sql`r.tenant = any (${[...scope.tenants]}::text[])`;
   await sql`
     declare state no scroll cursor for
     with pending as materialized (
@@ -73,7 +92,7 @@ async function declareState(
     )
     select ${shownColumns(sql)} from state r
     join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind
-    where ${isWanted} and ${isVisible}`;
+    where ${isWanted} and ${inTenant(sql, scope, undefined, sql`r.tenant`)}`;
 }
 
 async function* pages(session: Session): AsyncGenerator<readonly ResourceRow[], void> {
@@ -86,7 +105,5 @@ async function* pages(session: Session): AsyncGenerator<readonly ResourceRow[], 
     }
   } catch (error) {
     throw toCallerError(error, 'snapshot');
-  } finally {
-    await session.close();
   }
 }

@@ -2,28 +2,25 @@
 
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
+import { may } from '#http/authorize.ts';
 import { methods } from '#http/methods.ts';
-import type { Cursors, CursorVector } from '#core/cursor.ts';
-import { ROLES, type Caller } from '#core/identity.ts';
+import type { Caller } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
-import type { ResourceStore } from '#core/ports/resources.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import { SSE_OPENING } from '#core/sse.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
 import type { Hub } from '#functions/watch/hub.ts';
-import { type InitialState, streamInitialState } from '#functions/watch/initial-state.ts';
-import { earliestVector, headVector, resumeVector, type StartDeps } from '#functions/watch/start-vector.ts';
-import { parseWatchRequest, tenantNotFound, type WatchRequest } from '#functions/watch/watch-request.ts';
+import { streamInitialState } from '#functions/watch/initial-state.ts';
+import { findStart, type StartDeps } from '#functions/watch/start.ts';
+import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
 import { Watcher } from '#functions/watch/watcher.ts';
 
 export interface WatchDeps extends StartDeps {
   readonly hub: Hub;
-  readonly store: ResourceStore;
   readonly kinds: KindRegistry;
-  readonly cursors: Cursors;
   readonly authenticate: MiddlewareHandler<HttpEnv>;
   /** How this runtime sends events. `Env` is its `c.env`. */
   readonly transport: SseTransport<never, Response>;
@@ -59,22 +56,23 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   }
 
   async function begin(c: Context<HttpEnv>, request: WatchRequest): Promise<Response> {
-    const caller = c.get('caller');
-    const feed = await deps.hub.feed(caller.audience, request.tenants);
-    await assertTenantsExist(request);
-    // An initial watch begins where its snapshot is; the snapshot is taken last, since it holds a connection.
-    const vector = request.start.at === 'initial' ? undefined : await startVector(caller, request, feed);
-    const initial = vector ? undefined : await openInitialState(request);
-    const start = vector ?? initial?.snapshot.head ?? new Map();
-
-    const { watcher, answer } = open(c, feed, request);
-    deps.hub.register(watcher, caller.expiresAtMs);
-    watcher.write(
-      SSE_OPENING + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor: feed.seal(start) }),
-    );
-    if (initial) void streamInitialState({ ...initial, watcher, feed, selection: request.selection });
-    else watcher.begin(start);
-    return answer;
+    const { audience, expiresAtMs } = c.get('caller');
+    const feed = await deps.hub.feed(audience, request.tenants);
+    const { vector, snapshot } = await findStart(deps, { audience, request, seal: feed.seal });
+    try {
+      // All that can be refused, before the head is written.
+      const cursor = feed.seal(vector);
+      feed.assertRunning();
+      const { watcher, answer } = open(c, feed, request);
+      deps.hub.register(watcher, expiresAtMs);
+      watcher.write(SSE_OPENING + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
+      if (snapshot) void streamInitialState({ snapshot, watcher, feed, selection: request.selection });
+      else watcher.begin(vector);
+      return answer;
+    } catch (error) {
+      await snapshot?.close();
+      throw error;
+    }
   }
 
   function open(
@@ -94,29 +92,6 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       endsWithTenants: tenantsAreNamed,
     });
     return { watcher, answer };
-  }
-
-  async function startVector(caller: Caller, { start, tenants }: WatchRequest, feed: Feed): Promise<CursorVector> {
-    if (start.at === 'earliest') return earliestVector(deps, tenants);
-    if (start.at !== 'cursor') return headVector(deps, tenants);
-    const cursor = deps.cursors.open(start.cursor, caller.audience, tenants);
-    return resumeVector(deps, tenants, cursor, (vector) => feed.seal(vector));
-  }
-
-  async function openInitialState({
-    tenants,
-    selection,
-  }: WatchRequest): Promise<Pick<InitialState, 'snapshot' | 'streams'>> {
-    const streams = await deps.streams.list({ tenants });
-    const ids = streams.map((stream) => stream.id);
-    return { streams, snapshot: await deps.store.snapshot({ tenants }, ids, selection.kinds) };
-  }
-
-  async function assertTenantsExist({ tenants, tenantsAreNamed }: WatchRequest): Promise<void> {
-    if (!tenantsAreNamed || tenants === '*') return;
-    const existing = new Set((await deps.streams.list({ tenants })).map((stream) => stream.tenant));
-    const missing = tenants.find((name) => !existing.has(name));
-    if (missing !== undefined) throw tenantNotFound(missing);
   }
 
   function refuseInStream(c: Context<HttpEnv>, error: unknown): Response {
@@ -144,7 +119,7 @@ function isRefusedCursor(error: unknown): boolean {
 }
 
 function assertMayWatch(caller: Caller): void {
-  if (caller.roles.some((role) => ROLES.includes(role))) return;
+  if (may(caller, 'watch', 'Namespaced')) return;
   throw new StatusError('Forbidden', `${JSON.stringify(caller.subject)} has no role that may watch`);
 }
 

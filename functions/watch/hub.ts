@@ -1,10 +1,10 @@
 /** All watches of this process: their feeds, one clock for all of them, and their end. */
 
 import type { Audience, TenantSet } from '#core/identity.ts';
-import { cursorScope } from '#core/cursor.ts';
-import { StatusError } from '#core/status-error.ts';
-import { Feed, type FeedDeps } from '#functions/watch/feed.ts';
+import type { Feed, FeedDeps } from '#functions/watch/feed.ts';
+import { createFeeds } from '#functions/watch/feeds.ts';
 import { Tails } from '#functions/watch/tails.ts';
+import { stopping, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
 import type { Watcher } from '#functions/watch/watcher.ts';
 
 export interface HubOptions {
@@ -21,7 +21,7 @@ export interface HubOptions {
 /** Why a watch ended. */
 export type WatchEnd = 'client' | 'age' | 'token' | 'slow' | 'shutdown' | 'tenant' | 'error';
 
-export interface HubDeps extends Omit<FeedDeps, 'tails'> {
+export interface HubDeps extends Omit<FeedDeps, 'tails' | 'listStreams'> {
   readonly onOpen: () => void;
   readonly onEnd: (end: WatchEnd) => void;
 }
@@ -51,35 +51,17 @@ export interface Hub {
 export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   const { bookmarkMs = 15_000, maxAgeMs = 1_800_000, stallMs = 30_000, lingerMs = 30_000 } = options;
   const lifetime = new AbortController();
-  const tails = new Tails(deps.log, lifetime.signal);
-  const feeds = new Map<string, { readonly feed: Feed; readonly started: Promise<void>; idleSinceMs: number }>();
+  const feeds = createFeeds({ ...deps, tails: new Tails(deps, lifetime.signal) }, lingerMs);
   const registrations = new Map<Watcher, Registration>();
 
-  deps.streams.onChange(refreshFeeds, lifetime.signal);
+  deps.streams.onChange(() => feeds.refresh(), lifetime.signal);
   const ticker = setInterval(tick, TICK_MS);
 
   return { feed, register, unregister, stop };
 
   async function feed(audience: Audience, tenants: TenantSet): Promise<Feed> {
-    if (lifetime.signal.aborted) throw shuttingDown();
-    const key = cursorScope(audience, tenants);
-    let known = feeds.get(key);
-    if (!known) {
-      const made = new Feed({ ...deps, tails }, audience, tenants);
-      known = { feed: made, started: made.start(), idleSinceMs: performance.now() };
-      feeds.set(key, known);
-    }
-    try {
-      await known.started;
-    } catch (error) {
-      if (feeds.get(key) === known) {
-        feeds.delete(key);
-        known.feed.stop();
-      }
-      throw error;
-    }
-    known.idleSinceMs = performance.now();
-    return known.feed;
+    if (lifetime.signal.aborted) throw stopping();
+    return feeds.get(audience, tenants);
   }
 
   function register(watcher: Watcher, tokenEndsAtMs: number): void {
@@ -118,24 +100,11 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
         watcher.bookmark();
       }
     }
-    for (const [key, known] of feeds) {
-      if (known.feed.watchers.size > 0) known.idleSinceMs = nowMs;
-      else if (nowMs - known.idleSinceMs > lingerMs) {
-        feeds.delete(key);
-        known.feed.stop();
-      }
-    }
+    feeds.sweep(nowMs);
   }
 
   function nextBookmark(nowMs: number): number {
     return nowMs + bookmarkMs * (1 - BOOKMARK_SPREAD * Math.random()) - TICK_MS;
-  }
-
-  function refreshFeeds(): void {
-    for (const { feed: known, started } of feeds.values()) {
-      // A feed whose start failed is on its way out; a refresh that fails is made again at the next call.
-      started.then(() => known.refresh()).catch(() => undefined);
-    }
   }
 
   function stop(): void {
@@ -143,24 +112,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     for (const registration of registrations.values()) {
       endWith(registration, 'shutdown', () => registration.watcher.finish());
     }
-    for (const { feed: known } of feeds.values()) known.stop();
+    feeds.stop();
     lifetime.abort();
   }
-}
-
-function shuttingDown(): StatusError {
-  return new StatusError('ServiceUnavailable', 'the server is stopping; connect again', {
-    details: { retryAfterSeconds: 1 },
-  });
-}
-
-function tooSlow(stallMs: number): StatusError {
-  return new StatusError(
-    'TooManyRequests',
-    `the client took nothing for ${Math.round(stallMs / 1000)} s; connect again with the last event id`,
-  );
-}
-
-function tokenExpired(): StatusError {
-  return new StatusError('Unauthorized', 'the token has expired; connect again with a new one and the last event id');
 }

@@ -1,11 +1,9 @@
 /** `initial=true`: the objects as they are at the log's head, each as ADDED, then a bookmark, then what follows. */
 
-import type { CursorVector } from '#core/cursor.ts';
 import type { StreamEvent } from '#core/event.ts';
+import { ORIGIN } from '#core/ports/event-log.ts';
 import type { Snapshot } from '#core/ports/resources.ts';
-import type { Stream } from '#core/ports/streams.ts';
 import type { ResourceRow } from '#core/resource.ts';
-import { toStatusError } from '#core/status-error.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { bookmarkFrame, eventFrame } from '#functions/watch/frames.ts';
 import type { Selection } from '#functions/watch/selection.ts';
@@ -15,20 +13,17 @@ export interface InitialState {
   readonly watcher: Watcher;
   readonly feed: Feed;
   readonly snapshot: Snapshot;
-  /** Those of the snapshot. */
-  readonly streams: readonly Stream[];
   readonly selection: Selection;
 }
 
 /** Streams the snapshot at the client's pace, a page in memory, and begins the watch behind it. Never throws. */
 export async function streamInitialState(state: InitialState): Promise<void> {
   const { watcher, feed, snapshot, selection } = state;
-  const streams = new Map(state.streams.map(({ tenant, id }) => [tenant, id]));
   try {
     for await (const page of snapshot.pages) {
       let text = '';
       for (const row of page) {
-        if (selection.matches(row)) text += eventFrame(synthetic(row, streams, snapshot.head), 'ADDED', undefined);
+        if (selection.matches(row)) text += eventFrame(synthetic(row, snapshot), 'ADDED', undefined);
       }
       if (text !== '') watcher.write(text);
       await watcher.flushed();
@@ -37,14 +32,16 @@ export async function streamInitialState(state: InitialState): Promise<void> {
     watcher.write(bookmarkFrame('InitialEventsEnd', feed.seal(snapshot.head)));
     watcher.begin(snapshot.head);
   } catch (error) {
-    watcher.end(toStatusError(error));
+    watcher.end(feed.errorOf(error, snapshot.head));
+  } finally {
+    await snapshot.close();
   }
 }
 
 /** An object as an event that never was in the log: no resume point, and named after its version. */
-function synthetic(row: ResourceRow, streams: ReadonlyMap<string, bigint>, head: CursorVector): StreamEvent {
+function synthetic(row: ResourceRow, { streams, head }: Snapshot): StreamEvent {
   const stream = streams.get(row.tenant) ?? 0n;
-  const { seq, position } = head.get(stream) ?? { seq: 0n, position: 0n };
+  const { seq, position } = head.get(stream) ?? ORIGIN;
   return {
     stream,
     seq,

@@ -36,7 +36,7 @@ export class Ring {
 
   append(entry: Entry): void {
     this.#entries.push(entry);
-    this.#bytes += entry.size;
+    this.#bytes += entry.heldBytes;
   }
 
   /** Drops from the start what is over a bound; the newest entry stays. Called once per batch. */
@@ -50,7 +50,7 @@ export class Ring {
         this.#bytes > this.#bounds.maxBytes ||
         (entry !== undefined && entry.appendedAtMs < oldestMs);
       if (!isOver || entry === undefined) break;
-      this.#bytes -= entry.size;
+      this.#bytes -= entry.heldBytes;
       dropped += 1;
     }
     this.#entries.splice(0, dropped);

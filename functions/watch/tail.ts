@@ -1,33 +1,41 @@
-/**
- * The tail of one stream: the only reader of new events in this process, whoever follows. It keeps the last events, so
- * that who joins a little behind needs no read of its own.
- */
+/** The tail of one stream: the only reader of its new events in this process, whoever follows. */
 
 import type { StreamEvent } from '#core/event.ts';
-import { type EventLog, type LogPoint, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
+import { type EventLog, type LogPoint, pointOf, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
+import { StatusError } from '#core/status-error.ts';
+import { assertDense, LogHole } from '#functions/watch/dense.ts';
 
 export interface Follower {
-  /** New events of the stream, in order, without a gap. */
+  /** New events of the stream, in order, without a gap. At least one. */
   onEvents(stream: bigint, events: readonly StreamEvent[]): void;
-  /** Events behind the last ones were removed before they could be read. */
-  onExpired(stream: bigint, error: PositionExpired): void;
+  /** What comes next is behind this point; events before it could not be delivered. */
+  onGap(stream: bigint, point: LogPoint, error: unknown): void;
+}
+
+export interface TailDeps {
+  readonly log: EventLog;
+  /** Told of what must never happen; that the log is away is none of it. */
+  readonly onError: (error: unknown) => void;
 }
 
 const READ: ReadLimits = { maxCount: 500, maxBytes: 2 * 1024 * 1024 };
-const KEPT_EVENTS = 512;
 const RETRY_MS = 250;
+/** After an error that waiting does not mend; each is logged. */
+const RETRY_BROKEN_MS = 2_000;
 
 export class Tail {
   readonly stream: bigint;
-  readonly #log: EventLog;
+  readonly #deps: TailDeps;
+  /** Where each is; a follower can be ahead of the tail. */
   readonly #followers = new Map<Follower, LogPoint>();
+  /** Who still reads up to the tail. */
+  readonly #joining = new Set<Follower>();
   #last: LogPoint;
-  #kept: StreamEvent[] = [];
   #reading = false;
   #again = false;
 
-  constructor(log: EventLog, stream: bigint, last: LogPoint) {
-    this.#log = log;
+  constructor(deps: TailDeps, stream: bigint, last: LogPoint) {
+    this.#deps = deps;
     this.stream = stream;
     this.#last = last;
   }
@@ -37,25 +45,33 @@ export class Tail {
   }
 
   get isFollowed(): boolean {
-    return this.#followers.size > 0;
+    return this.#followers.size + this.#joining.size > 0;
   }
 
-  /** Delivers everything after the point to the follower, from now on. */
+  /** Delivers everything after the point to the follower, from now on, until it leaves. */
   async follow(follower: Follower, after: LogPoint): Promise<void> {
-    let from = after;
-    while (from.seq < this.#last.seq && !this.#keepsAllAfter(from)) {
-      const { events } = await this.#log.read(this.stream, from, READ);
-      follower.onEvents(this.stream, events);
-      from = pointOf(events.at(-1)) ?? from;
+    this.#joining.add(follower);
+    try {
+      let from = after;
+      while (from.seq < this.#last.seq) {
+        const { events } = await this.#deps.log.read(this.stream, from, READ);
+        if (!this.#joining.has(follower)) return;
+        const newest = events.at(-1);
+        if (!newest) throw new LogHole(`stream ${this.stream}: nothing is read behind seq ${from.seq}`);
+        assertDense(this.stream, from, events);
+        from = pointOf(newest);
+        follower.onEvents(this.stream, events);
+      }
+      // Nothing is awaited between the last read and here: no event can slip in between.
+      this.#followers.set(follower, from);
+      this.wake();
+    } finally {
+      this.#joining.delete(follower);
     }
-    // Nothing is awaited from here on: no event can slip in between.
-    const missed = this.#kept.filter((event) => event.seq > from.seq);
-    if (missed.length > 0) follower.onEvents(this.stream, missed);
-    this.#followers.set(follower, pointOf(missed.at(-1)) ?? from);
-    this.wake();
   }
 
   leave(follower: Follower): void {
+    this.#joining.delete(follower);
     this.#followers.delete(follower);
   }
 
@@ -74,55 +90,67 @@ export class Tail {
       do {
         this.#again = false;
         await this.#readToEnd();
-      } while (this.#again && this.isFollowed);
+      } while (this.#again && this.#followers.size > 0);
     } catch (error) {
-      if (error instanceof PositionExpired) this.#expire(error);
-      // The log is away: followers keep what they have, and the floor of onAppend wakes this tail again at the latest.
-      else setTimeout(() => this.wake(), RETRY_MS);
+      this.#retry(error);
     } finally {
       this.#reading = false;
     }
   }
 
+  /** Followers keep what they have; the floor of onAppend wakes this tail again at the latest. */
+  #retry(error: unknown): void {
+    const isAway = error instanceof StatusError && error.reason === 'ServiceUnavailable';
+    if (!isAway) this.#deps.onError(error);
+    setTimeout(() => this.wake(), isAway ? RETRY_MS : RETRY_BROKEN_MS);
+  }
+
   async #readToEnd(): Promise<void> {
-    while (this.isFollowed) {
-      const { events, more } = await this.#log.read(this.stream, this.#last, READ);
-      this.#deliver(events);
-      if (!more) return;
+    while (this.#followers.size > 0) {
+      try {
+        const { events, more } = await this.#deps.log.read(this.stream, this.#last, READ);
+        assertDense(this.stream, this.#last, events);
+        this.#deliver(events);
+        if (!more) return;
+      } catch (error) {
+        if (error instanceof PositionExpired) this.#goOnBehind(error.earliest, error);
+        else if (error instanceof LogHole) await this.#startAnew(error);
+        else throw error;
+      }
     }
   }
 
   #deliver(events: readonly StreamEvent[]): void {
-    for (const [index, event] of events.entries()) {
-      if (event.seq !== this.#last.seq + BigInt(index) + 1n) {
-        throw new Error(
-          `stream ${this.stream}: seq ${event.seq} was read behind ${this.#last.seq}; the log has a hole`,
-        );
-      }
-    }
-    this.#last = pointOf(events.at(-1)) ?? this.#last;
-    this.#kept = [...this.#kept, ...events].slice(-KEPT_EVENTS);
+    const newest = events.at(-1);
+    if (!newest) return;
+    this.#last = pointOf(newest);
     for (const [follower, from] of this.#followers) {
-      // A follower can be ahead: its list read the head before this tail did.
-      const fresh = from.seq >= this.#last.seq ? [] : events.filter((event) => event.seq > from.seq);
+      const fresh = events.filter((event) => event.seq > from.seq);
       if (fresh.length === 0) continue;
       this.#followers.set(follower, this.#last);
-      follower.onEvents(this.stream, fresh);
+      try {
+        follower.onEvents(this.stream, fresh);
+      } catch (error) {
+        // The others still get theirs.
+        this.#deps.onError(error);
+        follower.onGap(this.stream, this.#last, error);
+      }
     }
   }
 
-  #expire(error: PositionExpired): void {
-    this.#last = error.earliest;
-    this.#kept = [];
-    for (const follower of this.#followers.keys()) follower.onExpired(this.stream, error);
+  async #startAnew(hole: LogHole): Promise<void> {
+    const range = (await this.#deps.log.ranges([this.stream])).get(this.stream);
+    if (!range || range.head.seq <= this.#last.seq) throw hole;
+    this.#deps.onError(hole);
+    this.#goOnBehind(range.head, hole);
   }
 
-  #keepsAllAfter(point: LogPoint): boolean {
-    const first = this.#kept[0];
-    return first !== undefined && first.seq <= point.seq + 1n;
+  #goOnBehind(point: LogPoint, error: unknown): void {
+    this.#last = point;
+    for (const [follower, from] of this.#followers) {
+      if (from.seq >= point.seq) continue;
+      this.#followers.set(follower, point);
+      follower.onGap(this.stream, point, error);
+    }
   }
-}
-
-function pointOf(event: StreamEvent | undefined): LogPoint | undefined {
-  return event && { seq: event.seq, position: event.position };
 }

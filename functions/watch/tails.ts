@@ -1,16 +1,16 @@
 /** The tails of this process: one for each stream that anyone follows, woken by what the log says. */
 
-import type { EventLog, LogPoint } from '#core/ports/event-log.ts';
-import { type Follower, Tail } from '#functions/watch/tail.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
+import { type Follower, Tail, type TailDeps } from '#functions/watch/tail.ts';
 
 export class Tails {
-  readonly #log: EventLog;
+  readonly #deps: TailDeps;
   readonly #tails = new Map<bigint, Tail>();
   #checking = false;
 
-  constructor(log: EventLog, signal: AbortSignal) {
-    this.#log = log;
-    log.onAppend((stream) => {
+  constructor(deps: TailDeps, signal: AbortSignal) {
+    this.#deps = deps;
+    deps.log.onAppend((stream) => {
       if (stream === undefined) void this.#wakeAll();
       else this.wake(stream);
     }, signal);
@@ -19,18 +19,27 @@ export class Tails {
   /** Delivers every event after the point to the follower, from now on. */
   async follow(follower: Follower, stream: bigint, after: LogPoint): Promise<void> {
     let tail = this.#tails.get(stream);
-    if (!tail) this.#tails.set(stream, (tail = new Tail(this.#log, stream, after)));
-    await tail.follow(follower, after);
+    if (!tail) this.#tails.set(stream, (tail = new Tail(this.#deps, stream, after)));
+    try {
+      await tail.follow(follower, after);
+    } finally {
+      this.#dropUnfollowed(tail);
+    }
   }
 
   leave(follower: Follower, stream: bigint): void {
     const tail = this.#tails.get(stream);
-    tail?.leave(follower);
-    if (tail && !tail.isFollowed) this.#tails.delete(stream);
+    if (!tail) return;
+    tail.leave(follower);
+    this.#dropUnfollowed(tail);
   }
 
   wake(stream: bigint): void {
     this.#tails.get(stream)?.wake();
+  }
+
+  #dropUnfollowed(tail: Tail): void {
+    if (!tail.isFollowed && this.#tails.get(tail.stream) === tail) this.#tails.delete(tail.stream);
   }
 
   /** Something may have been missed: one query tells which streams are behind. */
@@ -38,7 +47,7 @@ export class Tails {
     if (this.#checking || this.#tails.size === 0) return;
     this.#checking = true;
     try {
-      const ranges = await this.#log.ranges([...this.#tails.keys()]);
+      const ranges = await this.#deps.log.ranges([...this.#tails.keys()]);
       for (const [stream, { head }] of ranges) {
         if (head.seq > (this.#tails.get(stream)?.last.seq ?? head.seq)) this.wake(stream);
       }

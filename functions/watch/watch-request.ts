@@ -2,6 +2,7 @@
 
 import type { Context } from 'hono';
 import type { HttpEnv } from '#http/app.ts';
+import { tenantNotFound } from '#http/errors.ts';
 import { textParameter, wordParameter } from '#http/query.ts';
 import { seesTenant, type TenantSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
@@ -89,10 +90,6 @@ function visibleTenants(c: Context<HttpEnv>, names: readonly string[]): readonly
     if (!seesTenant(c.get('caller'), name)) throw tenantNotFound(name);
   }
   return names.toSorted();
-}
-
-export function tenantNotFound(name: string): StatusError {
-  return new StatusError('NotFound', `tenant "${name}" does not exist`, { details: { name, kind: 'tenants' } });
 }
 
 /** `Widget`, or `example.dev/Widget` where two groups have one. */

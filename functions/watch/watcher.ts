@@ -4,20 +4,17 @@
  */
 
 import type { CursorVector } from '#core/cursor.ts';
-import { type EventLog, PositionExpired } from '#core/ports/event-log.ts';
+import type { EventLog } from '#core/ports/event-log.ts';
 import type { SseSink } from '#core/ports/sse.ts';
-import { StatusError, toStatusError } from '#core/status-error.ts';
+import type { StatusError } from '#core/status-error.ts';
 import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
 import type { Selection } from '#functions/watch/selection.ts';
+import { Outlet } from '#functions/watch/outlet.ts';
 import { furthest, isAhead } from '#functions/watch/vectors.ts';
 
-/** Beyond this much that the network did not take, nothing more is written. */
-const HIGH_WATER_BYTES = 64 * 1024;
 const MAX_WRITE_BYTES = 256 * 1024;
-/** A client that is being refused gets this long to take the last frame. */
-const LINGER_MS = 5_000;
 
 export interface WatcherDeps {
   readonly feed: Feed;
@@ -32,7 +29,7 @@ export interface WatcherDeps {
 export class Watcher implements FeedWatcher {
   readonly #feed: Feed;
   readonly #log: EventLog;
-  readonly #sink: SseSink;
+  readonly #outlet: Outlet;
   readonly #selection: Selection;
   readonly #endsWithTenants: boolean;
   #endedBy: 'error' | 'tenant' | undefined;
@@ -43,16 +40,11 @@ export class Watcher implements FeedWatcher {
   #next = 0;
   /** Where this watcher is ahead of its feed: those entries are not for it. */
   #ahead: CursorVector | undefined;
-  #drained: (() => void) | undefined;
-  #writtenBytes = 0;
-  /** How much of it the network had taken when it was last looked at, and when that had grown. */
-  #takenBytes = 0;
-  #takenAtMs: number = performance.now();
 
   constructor({ feed, log, sink, selection, endsWithTenants }: WatcherDeps) {
     this.#feed = feed;
     this.#log = log;
-    this.#sink = sink;
+    this.#outlet = new Outlet(sink);
     this.#selection = selection;
     this.#endsWithTenants = endsWithTenants;
     feed.watchers.add(this);
@@ -67,45 +59,39 @@ export class Watcher implements FeedWatcher {
     return this.#endedBy;
   }
 
-  /**
-   * How long the client has taken nothing of what is waiting for it; 0 when nothing is. Compares with the call before:
-   * whoever is slow, and goes on, is not blocked, however long it never has everything.
-   */
+  /** See `Outlet`. */
   blockedMs(nowMs: number): number {
-    const { bufferedBytes } = this.#sink;
-    const takenBytes = this.#writtenBytes - bufferedBytes;
-    if (bufferedBytes === 0 || takenBytes > this.#takenBytes) {
-      this.#takenBytes = takenBytes;
-      this.#takenAtMs = nowMs;
-    }
-    return nowMs - this.#takenAtMs;
+    return this.#outlet.blockedMs(nowMs);
   }
 
   /** Writes text now; for what comes before the events. */
   write(text: string): void {
-    this.#write(new FrameBytes(text));
+    this.#outlet.write(new FrameBytes(text));
   }
 
   /** Resolves when the network took what was written, or the stream closed. */
   async flushed(): Promise<void> {
-    while (this.#sink.bufferedBytes > HIGH_WATER_BYTES && !this.isClosed) {
-      await new Promise<void>((resolve) => (this.#drained = resolve));
-    }
+    await this.#outlet.flushed();
   }
 
   /** Goes on behind these points, for as long as the stream lives. */
   begin(vector: CursorVector): void {
     if (this.isClosed) return;
+    this.#state = 'behind';
     this.#vector = vector;
-    void this.#catchUp();
+    void this.#placeAndCatchUp();
   }
 
   pump(): void {
+    this.#guarded(() => this.#pump());
+  }
+
+  #pump(): void {
     if (this.#state !== 'live') return;
     const { ring } = this.#feed;
-    while (this.#sink.bufferedBytes <= HIGH_WATER_BYTES && this.#next < ring.endIndex) {
+    while (!this.#outlet.isFull && this.#next < ring.endIndex) {
       if (this.#next < ring.firstIndex) {
-        void this.#catchUp();
+        void this.#fallBehind();
         return;
       }
       const to = this.#rangeEnd();
@@ -114,23 +100,21 @@ export class Watcher implements FeedWatcher {
         : this.#feed.bytes(this.#selection, this.#next, to);
       this.#next = to;
       this.#vector = ring.at(to - 1).vector;
-      if (bytes) this.#write(bytes);
+      if (bytes) this.#outlet.write(bytes);
     }
     if (this.#next === ring.endIndex) this.#endWithLastTenant();
   }
 
   onDrain(): void {
-    const drained = this.#drained;
-    this.#drained = undefined;
-    drained?.();
+    this.#outlet.onDrain();
     this.pump();
   }
 
   /** Heartbeat and progress in one. */
   bookmark(): void {
     if (this.#state !== 'live' && this.#state !== 'behind') return;
-    if (this.#sink.bufferedBytes > HIGH_WATER_BYTES) return;
-    this.write(bookmarkFrame('Progress', this.#feed.seal(this.#furthest())));
+    if (this.#outlet.isFull) return;
+    this.#guarded(() => this.write(bookmarkFrame('Progress', this.#feed.seal(this.#furthest()))));
   }
 
   /** Ends the stream in peace, with its cursor. */
@@ -150,51 +134,52 @@ export class Watcher implements FeedWatcher {
   closed(): void {
     this.#state = 'closed';
     this.#feed.watchers.delete(this);
-    this.#drained?.();
+    this.#outlet.closed();
   }
 
   #close(): void {
     if (this.isClosed) return;
+    this.#outlet.end();
     this.closed();
-    this.#sink.end();
-    if (this.#sink.bufferedBytes > 0) setTimeout(() => this.#sink.destroy(), LINGER_MS);
   }
 
-  #write(bytes: FrameBytes): void {
-    if (this.isClosed) return;
-    this.#sink.write(bytes);
-    this.#writtenBytes += bytes.plain.byteLength;
+  async #placeAndCatchUp(): Promise<void> {
+    try {
+      this.#vector = await this.#feed.placeOf(this.#vector);
+      await this.#catchUp();
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
-  /** Reads the log up to where the feed is, and goes on from the ring; again, if the ring has moved on meanwhile. */
-  async #catchUp(): Promise<void> {
+  /** The ring has moved on without it. */
+  async #fallBehind(): Promise<void> {
     this.#state = 'behind';
     this.#vector = this.#furthest();
     this.#ahead = undefined;
     try {
-      await this.#tellFeedOfStreams();
-      for (;;) {
-        const next = this.#feed.ring.endIndex;
-        const target = this.#feed.vector;
-        await catchUp(this.#catchUpDeps(), this.#vector, target);
-        if (this.isClosed) return;
-        if (next < this.#feed.ring.firstIndex) continue;
-        this.#next = next;
-        this.#ahead = isAhead(this.#vector, target) ? this.#vector : undefined;
-        if (!this.#ahead) this.#vector = target;
-        this.#state = 'live';
-        this.pump();
-        return;
-      }
+      await this.#catchUp();
     } catch (error) {
-      this.end(this.#endOf(error));
+      this.#fail(error);
     }
   }
 
-  /** Where the feed has not heard yet of a new tenant, or began when a deleted one was gone. */
-  async #tellFeedOfStreams(): Promise<void> {
-    const unknown = [...this.#vector.keys()].filter((id) => !this.#feed.vector.has(id));
-    if (unknown.length > 0) await this.#feed.refresh(unknown);
+  /** Reads the log up to where the feed is, and goes on from the ring; again, if the ring has moved on meanwhile. */
+  async #catchUp(): Promise<void> {
+    const { ring } = this.#feed;
+    for (;;) {
+      const next = ring.endIndex;
+      const target = this.#feed.vector;
+      await catchUp(this.#catchUpDeps(), this.#vector, target);
+      if (this.isClosed) return;
+      if (next < ring.firstIndex) continue;
+      this.#next = next;
+      this.#ahead = isAhead(this.#vector, target) ? this.#vector : undefined;
+      if (!this.#ahead) this.#vector = target;
+      this.#state = 'live';
+      this.pump();
+      return;
+    }
   }
 
   #catchUpDeps(): CatchUpDeps {
@@ -223,7 +208,7 @@ export class Watcher implements FeedWatcher {
     let text = '';
     for (let index = this.#next; index < to; index += 1) {
       const entry = this.#feed.ring.at(index);
-      if (!entry.isBehind(ahead)) text += entry.frame(this.#selection, furthest(entry.vector, ahead)) ?? '';
+      if (!entry.isKnownAt(ahead)) text += entry.frame(this.#selection, ahead) ?? '';
     }
     if (!isAhead(ahead, this.#feed.ring.at(to - 1).vector)) this.#ahead = undefined;
     return text === '' ? undefined : new FrameBytes(text);
@@ -239,11 +224,16 @@ export class Watcher implements FeedWatcher {
     this.#close();
   }
 
-  #endOf(error: unknown): StatusError {
-    if (!(error instanceof PositionExpired)) return toStatusError(error);
-    const earliest = new Map(this.#vector).set(error.stream, error.earliest);
-    return new StatusError('Expired', `${error.message}; list and watch from the cursor of that list`, {
-      details: { cursor: this.#feed.seal(earliest) },
-    });
+  /** Called from timers and sockets, where nobody would catch. */
+  #guarded(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.end(this.#feed.errorOf(error, this.#vector));
   }
 }

@@ -55,7 +55,7 @@ describe(`while many write and the publisher is seldom there (PLUMBLINE_TEST_SEE
     );
     const reading = Promise.all([
       Promise.all(Array.from({ length: READERS }, () => readLists(store, TENANTS, random.fork(), LISTS / READERS))),
-      readSnapshots(store, streams, SNAPSHOTS),
+      readSnapshots(store, SNAPSHOTS),
       readOwnWrites(store, 'red', random.fork(), OWN_WRITES),
     ]);
     const read = await Promise.race([reading, activity]).finally(() => stopping.abort());

@@ -59,9 +59,13 @@ export interface ListPage {
 
 /** The state at the logs' heads, in one snapshot, as it is read. */
 export interface Snapshot {
+  /** The open stream of each tenant of the scope. */
+  readonly streams: ReadonlyMap<string, bigint>;
   readonly head: ReadonlyMap<bigint, LogPoint>;
-  /** Pages of objects of all kinds asked for. Ending the iteration early gives the snapshot up. */
+  /** Pages of objects of all kinds asked for. Read once. */
   readonly pages: AsyncIterable<readonly ResourceRow[]>;
+  /** Gives it up, read or not; whoever asked for it closes it. May be called again. Never rejects. */
+  close(): Promise<void>;
 }
 
 export interface ResourceStore {
@@ -77,10 +81,9 @@ export interface ResourceStore {
    */
   list(scope: Scope, params: ListParams): Promise<ListPage>;
 
-  /** The state of the streams at their heads: what `initial=true` shows. Kinds: all when absent. */
+  /** The state of the scope's open streams at their heads: what `initial=true` shows. Kinds: all when absent. */
   snapshot(
     scope: Scope,
-    streams: readonly bigint[],
     kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
   ): Promise<Snapshot>;
 

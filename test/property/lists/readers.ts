@@ -57,16 +57,13 @@ function randomList(tenants: readonly string[], random: Random): ListParams {
   };
 }
 
-export async function readSnapshots(
-  store: ResourceStore,
-  streams: readonly bigint[],
-  count: number,
-): Promise<readonly SeenSnapshot[]> {
+export async function readSnapshots(store: ResourceStore, count: number): Promise<readonly SeenSnapshot[]> {
   const snapshots: SeenSnapshot[] = [];
   while (snapshots.length < count) {
-    const { head, pages } = await store.snapshot(ALL, streams, undefined);
+    const { head, pages, close } = await store.snapshot(ALL, undefined);
     const rows: ResourceRow[] = [];
     for await (const page of pages) rows.push(...page);
+    await close();
     snapshots.push({ head, rows });
   }
   return snapshots;

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
-import type { HttpBindings } from '@hono/node-server';
 import { expect, test } from 'vitest';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 
@@ -10,7 +9,7 @@ test('a client that left while its stream was being prepared is told of as close
     const socket = new Socket();
     const server = createServer((incoming, outgoing) => {
       outgoing.once('close', () => {
-        socketSse.open({ incoming, outgoing } as HttpBindings, {}, { onDrain: () => undefined, onClose });
+        socketSse.open({ incoming, outgoing }, {}, { onDrain: () => undefined, onClose });
         expect(closes).toBe(0);
         setImmediate(() => server.close(() => resolve()));
       });

@@ -81,6 +81,6 @@ function bytesOf(text: string): SseBytes {
   return { plain, chunked: plain };
 }
 
-function textOf({ value }: ReadableStreamReadResult<Uint8Array>): string {
+function textOf({ value }: { readonly value?: Uint8Array | undefined }): string {
   return new TextDecoder().decode(value);
 }
