@@ -15,9 +15,13 @@ export function watchError(error: unknown, cursorAt: (stream: bigint, point: Log
     });
   }
   if (!(error instanceof PositionExpired)) return toStatusError(error);
-  return new StatusError('Expired', `${error.message}; list and watch from the cursor of that list`, {
-    details: { cursor: cursorAt(error.stream, error.earliest) },
-  });
+  const message = `${error.message}; list and watch from the cursor of that list`;
+  try {
+    return new StatusError('Expired', message, { details: { cursor: cursorAt(error.stream, error.earliest) } });
+  } catch {
+    // Too large for a cursor.
+    return new StatusError('Expired', message);
+  }
 }
 
 /** The server, or this feed of it, is about to end. */

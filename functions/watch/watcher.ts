@@ -83,7 +83,11 @@ export class Watcher implements FeedWatcher {
   }
 
   pump(): void {
-    this.#guarded(() => this.#pump());
+    try {
+      this.#pump();
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   #pump(): void {
@@ -114,7 +118,11 @@ export class Watcher implements FeedWatcher {
   bookmark(): void {
     if (this.#state !== 'live' && this.#state !== 'behind') return;
     if (this.#outlet.isFull) return;
-    this.#guarded(() => this.write(bookmarkFrame('Progress', this.#feed.seal(this.#furthest()))));
+    try {
+      this.write(bookmarkFrame('Progress', this.#feed.seal(this.#furthest())));
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** Ends the stream in peace, with its cursor. */
@@ -224,15 +232,7 @@ export class Watcher implements FeedWatcher {
     this.#close();
   }
 
-  /** Called from timers and sockets, where nobody would catch. */
-  #guarded(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
+  /** Timers and sockets call this class: whatever it throws would end the process. */
   #fail(error: unknown): void {
     this.end(this.#feed.errorOf(error, this.#vector));
   }
