@@ -1,6 +1,6 @@
 /** What each part of the watch suite starts from: a world of the resource API, and watches that end with their test. */
 
-import { afterEach, expect } from 'vitest';
+import { type afterAll, afterEach, expect } from 'vitest';
 
 import { createWidget, TENANTS, uniqueName, type World } from '#test/http/resource-api/world.ts';
 import type { Grant } from '#test/http/target.ts';
@@ -24,10 +24,10 @@ export interface Watches {
 
 export const EVENTS = '/watch/v1/events';
 
-/** Watches of the surrounding `describe`. */
-export function useWatches(world: World): Watches {
+/** Watches of the surrounding `describe`. Each ends with its test; those of tests that run at once, after all of them. */
+export function useWatches(world: World, endAfter: typeof afterEach | typeof afterAll = afterEach): Watches {
   const opened: SseClient[] = [];
-  afterEach(async () => {
+  endAfter(async () => {
     await Promise.all(opened.splice(0).map((client) => client.close()));
   });
   return { open, refused, refusedInStream };
