@@ -12,6 +12,9 @@ import { createTestDatabase, type TestDatabase } from '#test/support/postgres-se
 const ROWS = 20_000;
 const OPEN_MS = 10_000;
 const P99_LIMIT_MS = 200;
+/** Where the machine is busy with other things, the same writers are slow without any transaction beside them. */
+const BUSY_FACTOR = 8;
+const BASELINE_WRITES = 100;
 
 let database: TestDatabase;
 let instance: LocalInstance;
@@ -19,6 +22,8 @@ let stranger: postgres.Sql;
 /** The one that is watched, and the one with the large transaction. */
 let calm: FaultTenant;
 let busy: FaultTenant;
+/** What the same load is told in without anything else. */
+let baselineMs: number;
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -26,6 +31,14 @@ beforeAll(async () => {
   stranger = postgres(database.url, { max: 1, onnotice: () => undefined });
   calm = await makeTenant(instance);
   busy = await makeTenant(instance);
+  const watcher = watch(calm);
+  await watcher.ready;
+  const writers = write();
+  await writers.more(BASELINE_WRITES);
+  await writers.stop();
+  await expectDelivered(watcher, writers.acknowledged);
+  await watcher.stop();
+  baselineMs = shareOf(latenciesMs(watcher), 0.99);
 });
 
 afterAll(async () => {
@@ -56,14 +69,17 @@ function latenciesMs({ events }: ResumingWatcher): number[] {
   return events.map(({ atMs, timeMs }) => performance.timeOrigin + atMs - timeMs).toSorted((a, b) => a - b);
 }
 
+function shareOf(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
 function expectUndelayed(name: string, watcher: ResumingWatcher): void {
   const latencies = latenciesMs(watcher);
-  const at = (share: number): number =>
-    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+  const [p50, p99, worst] = [0.5, 0.99, 1].map((share) => shareOf(latencies, share).toFixed(1));
   console.log(
-    `${name}: ${latencies.length} events of others, p50 ${at(0.5).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms, worst ${at(1).toFixed(1)} ms`,
+    `${name}: ${latencies.length} events of others, p50 ${p50} ms, p99 ${p99} ms, worst ${worst} ms; p99 without it ${baselineMs.toFixed(1)} ms`,
   );
-  expect(at(0.99)).toBeLessThan(P99_LIMIT_MS);
+  expect(Number(p99)).toBeLessThan(Math.max(P99_LIMIT_MS, BUSY_FACTOR * baselineMs));
 }
 
 test(
