@@ -16,6 +16,7 @@ export async function waitBehindOpenWriter({ databaseUrl, tenants }: InFlightOpt
   const connections = [1, 2, 3, 4].map(() => openConnection(databaseUrl)) as [Sql, Sql, Sql, Sql];
   const [sql, blocker, short, long] = connections;
   try {
+    await untilAsleep();
     // Awake, until the blocker lets it go on.
     await blocker`begin`;
     await blocker`select from plumbline.frontier f join plumbline.stream s on s.id = f.stream
@@ -38,6 +39,23 @@ export async function waitBehindOpenWriter({ databaseUrl, tenants }: InFlightOpt
   } finally {
     await long`rollback`;
     await Promise.all(connections.map((connection) => connection.end({ timeout: 1 })));
+  }
+
+  /** It holds its lock, and has not done anything for a while. */
+  async function untilAsleep(): Promise<void> {
+    await vi.waitFor(
+      async () => {
+        const busy = await sql`select from pg_stat_activity a where datname = current_database()
+          and application_name like 'plumbline%publisher%'
+          and (state <> 'idle' or state_change > clock_timestamp() - interval '30 ms')`;
+        const locks = await sql`select from pg_locks l join pg_stat_activity a using (pid)
+          where a.datname = current_database() and a.application_name = 'plumbline publisher sleep'
+            and l.locktype = 'advisory' and l.granted`;
+        // The active publisher's, and that of its sleep.
+        if (busy.length > 0 || locks.length < 2) throw new Error('the publisher is awake');
+      },
+      { timeout: 5_000, interval: 1 },
+    );
   }
 
   async function untilPublished(tenant: string): Promise<void> {
