@@ -50,9 +50,6 @@ test(
     stopping.abort();
     await held;
     const waits = await waitsOf(WRITERS);
-    console.log(
-      `waits in ms: median ${waits.at(waits.length / 2)}, p99 ${waits.at(-waits.length / 100)}, longest ${waits.slice(-5).join(' ')}`,
-    );
     expect(waits.length).toBe(WRITES);
     expect(waits.at(-1)).toBeLessThan(SOON_MS);
   },
@@ -71,7 +68,6 @@ test('under load, hardly any writer has to notify', async () => {
   const { unlisten } = await sql.listen('plumbline_outbox', () => (notifications += 1));
   const writes = await writeTogether({ databaseUrl: database.url, tenant: 'yellow', writers: 8, durationMs: 3_000 });
   await unlisten();
-  console.log(`${notifications} notifications of ${writes} writes`);
   expect(writes).toBeGreaterThan(1_000);
   expect(notifications).toBeLessThan(writes / 5);
 });

@@ -30,12 +30,6 @@ export interface ScenarioReport {
   readonly received: number;
   readonly connections: number;
   readonly chaos: ChaosReport;
-  readonly seconds: {
-    readonly writing: number;
-    readonly publishing: number;
-    readonly watching: number;
-    readonly checking: number;
-  };
 }
 
 const TENANTS = Array.from({ length: 17 }, (_, index) => `tenant-${index}`);
@@ -68,23 +62,16 @@ async function play(
   const ledger = createLedger();
   const followers = createFollowers({ instance, tenants: TENANTS, random: random.fork() });
   const confusing = new AbortController();
+  let chaos: ReturnType<typeof runChaos> | undefined;
   try {
     await followers.startEarly();
-    const lap = stopwatch();
-    const chaos = runChaos(
-      { databaseUrl, sql, random: random.fork(), freezable: [instance.process] },
-      confusing.signal,
-    );
+    chaos = runChaos({ databaseUrl, sql, random: random.fork(), freezable: [instance.process] }, confusing.signal);
     await write({ databaseUrl, sql, random: random.fork(), ledger, changes, onEighth: () => followers.startLate() });
-    const writing = lap();
     confusing.abort();
-    const { report, end } = await chaos;
+    const { report } = await chaos;
     await writeLast(sql);
     const heads = await untilPublished(sql, patienceMs);
-    const publishing = lap();
     await followers.untilReached(heads, patienceMs);
-    const watching = lap();
-    await end();
     await followers.stop();
     const runs = [await logAsRun(sql), ...followers.runs()];
     const history = await readHistory(sql, ledger);
@@ -95,10 +82,10 @@ async function play(
       received: runs.slice(1).reduce((sum, run) => sum + run.events.length, 0),
       connections: followers.connections,
       chaos: report,
-      seconds: { writing, publishing, watching, checking: lap() },
     };
   } finally {
     confusing.abort();
+    await chaos?.then(({ end }) => end()).catch(() => undefined);
     await followers.stop().catch(() => undefined);
   }
 }
@@ -172,14 +159,4 @@ async function logAsRun(sql: Sql): Promise<Run> {
     select tenant, seq, event_id as id, uid, type, resource_version as "resourceVersion"
     from plumbline.event_log order by stream, seq`;
   return { name: 'the log', tenants: '*', start: 'origin', events };
-}
-
-/** Seconds since the last call. */
-function stopwatch(): () => number {
-  let lastMs = performance.now();
-  return () => {
-    const seconds = (performance.now() - lastMs) / 1000;
-    lastMs = performance.now();
-    return Math.round(seconds * 10) / 10;
-  };
 }
