@@ -11,7 +11,8 @@ import { createTestDatabase, type TestDatabase } from '#test/support/postgres-se
 
 const ROWS = 20_000;
 const OPEN_MS = 10_000;
-const P99_LIMIT_MS = 200;
+/** 100 ms on two cores that do nothing else. Who waited for such a transaction would wait for seconds. */
+const P99_LIMIT_MS = 500;
 /** Where the machine is busy with other things, the same writers are slow without any transaction beside them. */
 const BUSY_FACTOR = 8;
 const BASELINE_WRITES = 100;
