@@ -44,7 +44,15 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   const log = { ...postgresEventLog(sql), onAppend: (tell: typeof news.ofEvents) => void (news.ofEvents = tell) };
   const streams = { ...postgresStreams(sql), onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
   const ignore = (): void => undefined;
-  const hub = createHub({ log, streams, cursors, onIsolationViolation: ignore, onError: ignore, onOpen: ignore, onEnd: ignore });
+  const hub = createHub({
+    log,
+    streams,
+    cursors,
+    onIsolationViolation: ignore,
+    onError: ignore,
+    onOpen: ignore,
+    onEnd: ignore,
+  });
   const watch = createWatch({
     log,
     streams,
