@@ -11,7 +11,11 @@ import type { Scope } from '#core/identity.ts';
 import type { Snapshot } from '#core/ports/resources.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
-const PAGE_ROWS = 250;
+/** A page holds about as much as `PAGE_CHARACTERS`: its rows are counted by the size of those before. */
+const FIRST_PAGE_ROWS = 4;
+/** Few enough when small objects are followed by the largest; 100,000 small ones cost 0.5 s more so. */
+const MAX_PAGE_ROWS = 64;
+const PAGE_CHARACTERS = 512 * 1024;
 
 /** See the port. */
 export async function snapshotAtHead(
@@ -95,15 +99,22 @@ async function declareState(
     where ${isWanted} and ${inTenant(sql, scope, undefined, sql`r.tenant`)}`;
 }
 
-async function* pages(session: Session): AsyncGenerator<readonly ResourceRow[], void> {
-  const { sql } = session;
+async function* pages({ sql }: Session): AsyncGenerator<readonly ResourceRow[], void> {
+  let count = FIRST_PAGE_ROWS;
   try {
     for (;;) {
-      const rows = await sql<ResourceRow[]>`fetch ${sql.unsafe(String(PAGE_ROWS))} from state`;
+      const rows = await sql<ResourceRow[]>`fetch ${sql.unsafe(String(count))} from state`;
       if (rows.length > 0) yield rows;
-      if (rows.length < PAGE_ROWS) return;
+      if (rows.length < count) return;
+      count = nextCount(rows);
     }
   } catch (error) {
     throw toCallerError(error, 'snapshot');
   }
+}
+
+function nextCount(rows: readonly ResourceRow[]): number {
+  const characters = rows.reduce((sum, { spec, status }) => sum + spec.length + status.length, 1);
+  const fitting = Math.floor((PAGE_CHARACTERS * rows.length) / characters);
+  return Math.max(1, Math.min(fitting, 2 * rows.length, MAX_PAGE_ROWS));
 }

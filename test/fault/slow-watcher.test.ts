@@ -20,6 +20,8 @@ const STEADY_BYTES_PER_SECOND = 5_000_000;
  * stalled client does not take would need as much again.
  */
 const MEMORY_LIMIT_MB = 320;
+/** More than are served at once. */
+const STALLED_READERS = 24;
 
 let database: TestDatabase;
 let instance: LocalInstance;
@@ -99,5 +101,43 @@ test(
     );
     expect(peak - before).toBeLessThan(MEMORY_LIMIT_MB);
     await Promise.all([fast.stop(), resumed.close(), steady.close()]);
+  },
+);
+
+test(
+  'clients that ask for the whole state and do not read it hold up nobody but others who ask for it',
+  { timeout: 60_000 },
+  async () => {
+    const { baseUrl } = instance;
+    const live = startResumingWatcher({ baseUrl: () => baseUrl, token: tenant.token, tenants: tenant.tenant });
+    await live.ready;
+    const before = await memoryMb();
+    const asked = await Promise.all(
+      Array.from({ length: STALLED_READERS }, async () => {
+        const reader = await openPacedReader({
+          url: `${baseUrl}/watch/v1/events?initial=true`,
+          token: tenant.token,
+        }).catch((error: unknown) => String(error));
+        if (typeof reader !== 'string') reader.pause();
+        return reader;
+      }),
+    );
+    const refused = asked.filter((reader) => typeof reader === 'string');
+    expect(refused.length).toBeLessThan(STALLED_READERS);
+    for (const message of refused) expect(message).toMatch(/503: .*"retryAfterSeconds":1/);
+
+    const writers = startWriters({ baseUrl: () => baseUrl, ...tenant, count: 2 });
+    await writers.more(200);
+    await writers.stop();
+    await expectDelivered(live, writers.acknowledged, 2_000);
+    expect([writers.refusals, writers.broken]).toEqual([[], 0]);
+    expect((await fetch(`${instance.opsUrl}/readyz`)).status).toBe(200);
+    const grewMb = (await memoryMb()) - before;
+    console.log(
+      `beside ${STALLED_READERS - refused.length} stalled readers of the state (${refused.length} refused): slowest write ${Math.round(writers.slowestMs)} ms, the server grew by ${Math.round(grewMb)} MB`,
+    );
+    expect(grewMb).toBeLessThan(MEMORY_LIMIT_MB);
+    await live.stop();
+    for (const reader of asked) if (typeof reader !== 'string') await reader.close();
   },
 );
