@@ -62,5 +62,5 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
       ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
     },
     transform: { undefined: null },
-  }) as unknown as Sql;
+  });
 }

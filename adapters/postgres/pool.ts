@@ -82,7 +82,7 @@ export function createPool(open: (onClose: () => void) => Sql, { maxConnections,
     const settled = (): void => {
       if (!connection.isClosed) goOn(connection);
     };
-    Promise.prototype.then.call(query, settled, settled);
+    void Promise.prototype.then.call(query, settled, settled);
     connection.run(query);
   }
 

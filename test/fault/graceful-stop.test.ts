@@ -52,7 +52,7 @@ test(
     await expectDelivered(watcher, writers.acknowledged);
     // Also the reverse: whatever was done was answered, however the stop fell.
     expect(watcher.events).toHaveLength(writers.acknowledged.length);
-    expect([...writers.answers.keys()].toSorted()).toEqual(expect.not.arrayContaining([500, 502]));
+    expect([...writers.answers.keys()]).toEqual(expect.not.arrayContaining([500, 502]));
     await watcher.stop();
     const shown = stopsMs.map(Math.round).join(', ');
     console.log(`stopped in ${shown} ms; ${writers.acknowledged.length} writes answered, ${writers.broken} not taken`);

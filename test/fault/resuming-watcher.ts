@@ -97,7 +97,7 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
       from: options.from ?? 'now',
       ...(options.tenants !== undefined && { tenants: options.tenants }),
     });
-    return `${options.baseUrl()}/watch/v1/events?${query}`;
+    return `${options.baseUrl()}/watch/v1/events?${query.toString()}`;
   }
 
   function take({ event, id, data }: SseEvent): void {

@@ -106,7 +106,7 @@ export function refusals(open: OpenTarget): void {
       { filter: 'true' },
       { 'a"b\u0000': '1' },
     ])('an unknown one is refused, so that a misspelt one does not become a watch of everything: %j', async (query) => {
-      const { status, body } = await watches.refused(query as Record<string, string>);
+      const { status, body } = await watches.refused(query);
       expect(status).toBe(400);
       expectFailure(body, 400, 'BadRequest', /is not known; known are tenants, kinds, labelSelector, from, initial/);
     });

@@ -135,7 +135,7 @@ export function selection(open: OpenTarget): void {
       expect(readyOf(client).data.tenants).toEqual([first.name, second.name].toSorted());
       for (const { widgets } of [third, first, second]) await world.admin.post(widgets, { metadata: { name: 'w' } });
       const events = [await client.next(), await client.next()];
-      expect(events.map(({ data }) => data.tenant).toSorted()).toEqual([first.name, second.name].toSorted());
+      expect(new Set(events.map(({ data }) => data.tenant))).toEqual(new Set([first.name, second.name]));
     });
 
     test('in any order, and named twice, they have one cursor', async () => {
@@ -154,7 +154,7 @@ export function selection(open: OpenTarget): void {
       const client = await watches.open({}, { grant: { roles: ['viewer'], tenants: [a.name, b.name] } });
       for (const { widgets } of [a, b]) await world.admin.post(widgets, { metadata: { name: 'w' } });
       const tenants = [(await client.next()).data.tenant, (await client.next()).data.tenant];
-      expect(tenants.toSorted()).toEqual([a.name, b.name].toSorted());
+      expect(new Set(tenants)).toEqual(new Set([a.name, b.name]));
     });
 
     test('one that is not there and one that the caller may not see answer alike, to the letter', async () => {
