@@ -20,10 +20,16 @@ export interface ConnectOptions extends ConnectionOptions {
   readonly maxConnections?: number;
 }
 
+/** Of statements that have a timeout: how long one waits for a connection. All are busy for that long only when something is wrong. */
+const PATIENCE_MS = 3_000;
+
 /** Opens a pool; connections are made when needed. Whoever opens it ends it. */
 export function connect(databaseUrl: string, { maxConnections = 10, ...options }: ConnectOptions): Sql {
   const open = (onClose: () => void): Sql => openConnection(databaseUrl, options, onClose);
-  const pool = createPool(open, { maxConnections, patienceMs: options.statementTimeoutMs });
+  const pool = createPool(open, {
+    maxConnections,
+    patienceMs: options.statementTimeoutMs === undefined ? undefined : PATIENCE_MS,
+  });
   origins.set(pool, { databaseUrl, options });
   return pool;
 }

@@ -14,7 +14,8 @@ export interface RegisteredKind {
 }
 
 /**
- * Adds or updates these kinds; kinds of other programs on the same database stay.
+ * Adds or updates these kinds; kinds of other programs on the same database stay. Secret paths are only added: a program
+ * that lacks one must not show what another has hidden. To take one away is an operator's deed, in table `kind`.
  * @throws Error when another kind has the plural already, or the kind's scope would change.
  */
 export async function registerKinds(databaseUrl: string, kinds: readonly RegisteredKind[]): Promise<void> {
@@ -30,7 +31,7 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
         values (${kind.group}, ${kind.kind}, ${kind.version}, ${kind.plural}, ${kind.scope}, ${[...kind.redact]}::text[],
           ${[...kind.finalizers]}::text[])
         on conflict (api_group, kind) do update set version = excluded.version, plural = excluded.plural,
-          redact = excluded.redact, finalizers = excluded.finalizers
+          redact = array(select distinct path from unnest(k.redact || excluded.redact) path order by path), finalizers = excluded.finalizers
         returning scope`;
       if (row?.scope !== kind.scope) {
         throw new Error(

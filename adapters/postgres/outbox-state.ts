@@ -22,5 +22,7 @@ export async function readOutboxState(sql: Sql): Promise<OutboxState> {
 export async function captureProblems(sql: Sql): Promise<readonly string[]> {
   const rows = await sql<{ tableName: string; trigger: string }[]>`
     select table_name as "tableName", missing_trigger as trigger from plumbline.uncaptured_tables()`;
-  return rows.map(({ tableName, trigger }) => `${tableName} has no enabled trigger ${trigger}: its changes are lost`);
+  return rows.map(
+    ({ tableName, trigger }) => `${tableName} has no enabled trigger ${trigger}: changes are lost, or break its rules`,
+  );
 }

@@ -6,8 +6,9 @@
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { listAtHead } from '#adapters/postgres/listing.ts';
 import { inTenant, shownColumns, storedColumns } from '#adapters/postgres/resource-columns.ts';
-import { type SessionsOptions, sessionsBeside } from '#adapters/postgres/session.ts';
+import { sessionsBeside } from '#adapters/postgres/session.ts';
 import { snapshotAtHead } from '#adapters/postgres/snapshot.ts';
+import type { TurnsOptions } from '#adapters/postgres/turns.ts';
 import { type Scope, seesTenant } from '#core/identity.ts';
 import type {
   DesiredState,
@@ -25,7 +26,7 @@ import { StatusError } from '#core/status-error.ts';
 type WrittenRow = ResourceRow & { readonly outcome: 'written' | 'marked' | 'gone' | 'kept' };
 
 /** Snapshots are held for as long as clients take to read them. */
-const SNAPSHOTS: SessionsOptions = { maxOpen: 16, patienceMs: 2_000 };
+const SNAPSHOTS: TurnsOptions = { maxOpen: 16, maxPerOwner: 6, patienceMs: 2_000 };
 
 export function postgresResources(sql: Sql): ResourceStore {
   const sessions = sessionsBeside(sql, SNAPSHOTS);

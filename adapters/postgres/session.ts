@@ -7,11 +7,9 @@
  */
 
 import { originOf, type Sql } from '#adapters/postgres/client.ts';
+import { createTurns, type TurnsOptions } from '#adapters/postgres/turns.ts';
 import { connectionError } from '#adapters/postgres/connection-error.ts';
 import { type ConnectionOptions, openConnection } from '#adapters/postgres/connection.ts';
-
-/** SQLSTATE of the server's own refusal. */
-const TOO_MANY_CONNECTIONS = '53300';
 
 /** One connection, made when it is first used. */
 export interface Session {
@@ -63,61 +61,31 @@ export function openSession(databaseUrl: string, { onLost, ...options }: Session
 /** Sessions beside a pool, of which only so many are open at once. */
 export interface Sessions {
   /**
-   * A new session; waits while too many are open.
-   * @throws an error that calls for another attempt, when none was closed in time.
+   * A new session for an owner; waits while too many are open.
+   * @throws {NoTurn} when none was closed in time.
    */
-  open(): Promise<Session>;
-}
-
-export interface SessionsOptions {
-  readonly maxOpen: number;
-  /** How long `open` waits. */
-  readonly patienceMs: number;
+  open(owner: string): Promise<Session>;
 }
 
 /** They connect as the pool does. */
-export function sessionsBeside(pool: Sql, { maxOpen, patienceMs }: SessionsOptions): Sessions {
+export function sessionsBeside(pool: Sql, limits: TurnsOptions): Sessions {
   const { databaseUrl, options } = originOf(pool);
-  const waiting: (() => void)[] = [];
-  let free = maxOpen;
+  const turns = createTurns(limits);
   return { open };
 
-  async function open(): Promise<Session> {
-    if (free > 0) free -= 1;
-    else await turn();
+  async function open(owner: string): Promise<Session> {
+    const endTurn = await turns.take(owner);
     const session = openSession(databaseUrl, options);
-    let isClosed = false;
     return {
       sql: session.sql,
       get isLost() {
         return session.isLost;
       },
       async close() {
-        if (!isClosed) next();
-        isClosed = true;
+        endTurn();
         await session.close();
       },
     };
-  }
-
-  async function turn(): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const expiry = setTimeout(() => {
-        waiting.splice(waiting.indexOf(serve), 1);
-        reject(connectionError(TOO_MANY_CONNECTIONS, `${maxOpen} sessions are open`));
-      }, patienceMs);
-      waiting.push(serve);
-      function serve(): void {
-        clearTimeout(expiry);
-        resolve();
-      }
-    });
-  }
-
-  function next(): void {
-    const serve = waiting.shift();
-    if (serve) serve();
-    else free += 1;
   }
 }
 

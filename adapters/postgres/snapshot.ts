@@ -7,9 +7,11 @@
 import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { columnsBefore, columnsNow, inTenant, shownColumns } from '#adapters/postgres/resource-columns.ts';
 import type { Session, Sessions } from '#adapters/postgres/session.ts';
+import { NoTurn } from '#adapters/postgres/turns.ts';
 import type { Scope } from '#core/identity.ts';
 import type { Snapshot } from '#core/ports/resources.ts';
 import type { ResourceRow } from '#core/resource.ts';
+import { StatusError } from '#core/status-error.ts';
 
 /** A page holds about as much as `PAGE_CHARACTERS`: its rows are counted by the size of those before. */
 const FIRST_PAGE_ROWS = 4;
@@ -25,7 +27,7 @@ export async function snapshotAtHead(
 ): Promise<Snapshot> {
   let session: Session | undefined;
   try {
-    session = await sessions.open();
+    session = await sessions.open(JSON.stringify(scope.tenants));
     const { sql } = session;
     // A reader that stalls must not hold its snapshot, and vacuum, for ever.
     await sql.unsafe(
@@ -46,8 +48,15 @@ export async function snapshotAtHead(
     };
   } catch (error) {
     await closeQuietly(session);
+    if (error instanceof NoTurn) throw tooManyReaders(error);
     throw toCallerError(error, 'snapshot');
   }
+}
+
+/** Each holds a connection for as long as its client takes. */
+function tooManyReaders(cause: NoTurn): StatusError {
+  const message = 'the initial state of these tenants is being read by as many as may at once; try again';
+  return new StatusError('TooManyRequests', message, { details: { retryAfterSeconds: 2 }, cause });
 }
 
 interface StreamRow {

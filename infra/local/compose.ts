@@ -36,8 +36,8 @@ import { loadKinds } from '#infra/local/kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
 import type { Started } from '#infra/local/started.ts';
 
-/** With the second that is allowed for the answer, a request is told within 10 s. */
-const STATEMENT_TIMEOUT_MS = 8_000;
+/** With what is waited for a connection and for the answer, a request is told within 10 s. */
+const STATEMENT_TIMEOUT_MS = 5_000;
 /** A batch takes 20 ms; with this one a publisher that lost the server without being told is at work again. */
 const PUBLISH_TIMEOUT_MS = 15_000;
 

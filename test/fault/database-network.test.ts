@@ -40,11 +40,11 @@ interface Load {
   readonly watcher: ResumingWatcher;
 }
 
-async function startLoad(): Promise<Load> {
+async function startLoad(writerCount = 4): Promise<Load> {
   const { baseUrl } = instance;
   const watcher = startResumingWatcher({ baseUrl: () => baseUrl, token: tenant.token, tenants: tenant.tenant });
   await watcher.ready;
-  const writers = startWriters({ baseUrl: () => baseUrl, ...tenant });
+  const writers = startWriters({ baseUrl: () => baseUrl, ...tenant, count: writerCount });
   await writers.more(40);
   return { writers, watcher };
 }
@@ -90,7 +90,8 @@ describe('while writes are refused with 503 or answered, watchers stay connected
     ['connections are taken and closed at once for 3 s', 'hangUp', 3_000],
     ['connections stall for 12 s', 'stall', 12_000],
   ] as const)('when %s', { timeout: 60_000 }, async (_, fault, durationMs) => {
-    const load = await startLoad();
+    // More than there are connections: those that wait for one are told in time, too.
+    const load = await startLoad(24);
     await proxy[fault]();
     expect(JSON.parse(await untilReadiness(instance.opsUrl, 503))).toMatchObject({ status: 'not ready' });
     await delay(durationMs);

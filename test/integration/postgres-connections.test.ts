@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { connect, isTransient, type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { openSession, sessionsBeside } from '#adapters/postgres/session.ts';
+import { NoTurn } from '#adapters/postgres/turns.ts';
 import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 
@@ -95,17 +96,25 @@ describe('a session', () => {
 
 describe('sessions beside a pool', () => {
   test('are no more than allowed; the next waits for one to close, and is told when none does', async () => {
-    const sessions = sessionsBeside(admin, { maxOpen: 2, patienceMs: 200 });
-    const [first, second] = [await sessions.open(), await sessions.open()];
-    const refused = await rejection(sessions.open());
-    expect(toCallerError(refused, 'snapshot')).toMatchObject({ reason: 'ServiceUnavailable' });
-    const third = sessions.open();
+    const sessions = sessionsBeside(admin, { maxOpen: 2, maxPerOwner: 2, patienceMs: 200 });
+    const [first, second] = [await sessions.open('a'), await sessions.open('a')];
+    expect(await rejection(sessions.open('b'))).toBeInstanceOf(NoTurn);
+    const third = sessions.open('b');
     await first.close();
     await first.close();
     await expect((await third).sql`select 1 as one`).resolves.toEqual([{ one: 1 }]);
-    expect(isTransient(await rejection(sessions.open()))).toBe(true);
+    expect(await rejection(sessions.open('a'))).toBeInstanceOf(NoTurn);
     await Promise.all([second.close(), (await third).close()]);
-    await (await sessions.open()).close();
+    await (await sessions.open('a')).close();
+  });
+
+  test('of one owner leave room for others, however many of its wait', async () => {
+    const sessions = sessionsBeside(admin, { maxOpen: 3, maxPerOwner: 2, patienceMs: 60_000 });
+    const greedy = [await sessions.open('a'), await sessions.open('a')];
+    const queued = sessions.open('a');
+    const modest = await sessions.open('b');
+    await greedy[0]?.close();
+    await Promise.all([greedy[1]?.close(), modest.close(), (await queued).close()]);
   });
 });
 
@@ -177,11 +186,11 @@ describe('a pool, also behind a network that fails', () => {
     await cutting.stop();
   });
 
-  test('waits no longer for a connection than a statement may take', async () => {
-    const sql = connect(url, { applicationName: 'full', maxConnections: 1, statementTimeoutMs: 300 });
+  test('tells statements that wait for a connection for 3 s, whatever becomes of the others', async () => {
+    const sql = connect(url, { applicationName: 'full', maxConnections: 1, statementTimeoutMs: 3_000 });
     await sql`select 1`;
     proxy.stall();
-    // Given up a second later than those that wait for it.
+    // Given up after 4 s.
     const stuck = rejection(sql`select 1`);
     for (const error of await Promise.all([rejection(sql`select 1`), rejection(sql`select 1`)])) {
       expect(error).toMatchObject({ code: 'CONNECT_TIMEOUT' });
