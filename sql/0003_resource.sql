@@ -74,8 +74,9 @@ begin
       using errcode = 'PL409', column = 'metadata.namespace';
   end if;
   -- Here and not as a check of the table, which would be tried at every update: 9 µs each, and names never change.
-  if new.name !~ '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$' then
-    raise exception 'a name is at most 253 of a-z, 0-9, "-" and ".", and begins and ends with a letter or digit; got "%"', new.name
+  if length(new.name) > 253
+    or new.name !~ '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$' then
+    raise exception 'a name is a DNS subdomain of at most 253 characters; got "%"', new.name
       using errcode = 'PL422', column = 'metadata.name';
   end if;
   if k.api_group = 'plumbline.dev' and k.kind = 'Tenant'
@@ -106,12 +107,13 @@ declare
   spec_changed constant boolean := new.spec is distinct from old.spec;
   deletion_requested constant boolean := old.deletion_timestamp is null and new.deletion_timestamp is not null;
 begin
-  if new.uid <> old.uid or new.tenant <> old.tenant or new.api_group <> old.api_group
-    or new.kind <> old.kind or new.name <> old.name then
+  if (new.uid, new.tenant, new.api_group, new.kind, new.name)
+    is distinct from (old.uid, old.tenant, old.api_group, old.kind, old.name) then
     raise exception 'uid, tenant, api_group, kind and name of an object never change; delete it and create another'
       using errcode = 'PL422', column = 'metadata';
   end if;
   -- System fields are restored, never trusted.
+  new.version := old.version;
   new.creation_timestamp := old.creation_timestamp;
   new.resource_version := old.resource_version;
   new.generation := old.generation;
@@ -123,8 +125,7 @@ begin
     and new.labels is not distinct from old.labels
     and new.annotations is not distinct from old.annotations
     and new.finalizers is not distinct from old.finalizers
-    and new.owner_references is not distinct from old.owner_references
-    and new.version = old.version then
+    and new.owner_references is not distinct from old.owner_references then
     return null; -- A write that changes nothing writes nothing: no version, no event.
   end if;
   if old.deletion_timestamp is not null then

@@ -183,7 +183,7 @@ create trigger zz_capture_delete after delete on plumbline.resource
 create trigger zz_refuse_truncate before truncate on plumbline.resource
   for each statement execute function plumbline.refuse_truncate();
 
--- Captured tables that lack one of their triggers, or have it switched off. Empty in a healthy database.
+-- Captured tables that lack one of their capture triggers, or have any trigger switched off. Empty in a healthy database.
 create function plumbline.uncaptured_tables() returns table (table_name text, missing_trigger text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.table_name::text, t.name
@@ -192,6 +192,10 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   where not exists (
     select from pg_catalog.pg_trigger g
     where g.tgrelid = c.table_name and g.tgname = t.name and g.tgenabled in ('O', 'A'))
+  union
+  select c.table_name::text, g.tgname::text
+  from plumbline.captured_table c join pg_catalog.pg_trigger g on g.tgrelid = c.table_name
+  where not g.tgisinternal and g.tgenabled not in ('O', 'A')
 $$;
 
 grant select on plumbline.captured_table, plumbline.outbox to plumbline_server;

@@ -1,6 +1,7 @@
 /** One HTTP listener of a Node process. */
 
 import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 
@@ -16,6 +17,8 @@ export interface HttpServer {
 }
 
 const STOP_GRACE_MS = 8_000;
+/** For connections on which nothing was asked yet. */
+const SILENT_GRACE_MS = 1_000;
 const SWEEP_MS = 20;
 /** Against clients that send their request a byte at a time. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -30,8 +33,24 @@ export async function startHttpServer({ host, port, fetch }: HttpServerOptions):
   }) as Server;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
+  // Node does not count them as idle.
+  const withoutRequest = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    withoutRequest.add(socket);
+    socket.once('close', () => withoutRequest.delete(socket));
+  });
+  server.on('request', ({ socket }) => withoutRequest.delete(socket));
   const url = await listen(server, { host, port });
-  return { url, stop: () => stop(server) };
+  return {
+    url,
+    async stop() {
+      const expiry = setTimeout(() => {
+        for (const socket of withoutRequest) socket.destroy();
+      }, SILENT_GRACE_MS);
+      await stop(server);
+      clearTimeout(expiry);
+    },
+  };
 }
 
 async function stop(server: Server): Promise<void> {

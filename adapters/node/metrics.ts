@@ -19,31 +19,29 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
 
-  const records = new Gauge({
-    name: 'plumbline_outbox_unpublished_records',
-    help: 'Events captured and not yet published',
-    registers,
-  });
-  const oldest = new Gauge({
-    name: 'plumbline_outbox_oldest_seconds',
-    help: 'Age of the oldest unpublished event',
-    registers,
-  });
-  const quarantined = new Gauge({
-    name: 'plumbline_quarantined_streams',
-    help: 'Streams held by a record that cannot be published',
-    registers,
-    async collect() {
-      try {
-        const state = await readOutbox();
-        records.set(state.records);
-        oldest.set(state.oldestSeconds);
-        quarantined.set(state.quarantinedStreams);
-      } catch {
-        for (const gauge of [records, oldest, quarantined]) gauge.remove();
-      }
-    },
-  });
+  // Each reads for itself: a scrape asks all metrics at once, and waits for each one's own reading only.
+  const outboxGauge = (name: string, help: string, valueOf: (state: OutboxState) => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const state = await readOutbox().catch(() => undefined);
+        if (state) this.set(valueOf(state));
+        else this.remove();
+      },
+    });
+  outboxGauge(
+    'plumbline_outbox_unpublished_records',
+    'Events captured and not yet published',
+    (state) => state.records,
+  );
+  outboxGauge('plumbline_outbox_oldest_seconds', 'Age of the oldest unpublished event', (state) => state.oldestSeconds);
+  outboxGauge(
+    'plumbline_quarantined_streams',
+    'Streams held by a record that cannot be published',
+    (state) => state.quarantinedStreams,
+  );
 
   return {
     registry,

@@ -10,7 +10,7 @@ import { eventFrame, tenantGoneFrame } from '#functions/watch/frames.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { missingIn, withoutStream, withPoint } from '#functions/watch/vectors.ts';
 
-const READ: ReadLimits = { maxCount: 250, maxBytes: 512 * 1024 };
+const READ: ReadLimits = { maxCount: 250, maxBytes: 256 * 1024 };
 const RETRY_MS = 500;
 
 export interface CatchUpDeps {

@@ -6,6 +6,8 @@ import type { SseBytes, SseSink } from '#core/ports/sse.ts';
 const HIGH_WATER_BYTES = 64 * 1024;
 /** A client that is being refused gets this long to take the last frame. */
 const LINGER_MS = 5_000;
+/** The least that counts as taking. A large event is one write, of which nothing shows until all of it is taken. */
+const SLOWEST_BYTES_PER_MS = 64;
 
 /** A class, for its memory: one of thousands. */
 export class Outlet {
@@ -26,7 +28,8 @@ export class Outlet {
   }
 
   /**
-   * How long the client has taken nothing of what is waiting for it; 0 when nothing is. Compares with the call before:
+   * How long the client has taken nothing of what is waiting for it, beyond the time that a slow one takes for as much;
+   * 0 when nothing is waiting. Compares with the call before:
    * whoever is slow, and goes on, is not blocked, however long it never has everything.
    */
   blockedMs(nowMs: number): number {
@@ -36,7 +39,7 @@ export class Outlet {
       this.#takenBytes = takenBytes;
       this.#takenAtMs = nowMs;
     }
-    return nowMs - this.#takenAtMs;
+    return Math.max(0, nowMs - this.#takenAtMs - bufferedBytes / SLOWEST_BYTES_PER_MS);
   }
 
   write(bytes: SseBytes): void {

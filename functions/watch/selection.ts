@@ -22,13 +22,22 @@ export interface Selection {
   matches(row: ResourceRow): boolean;
 }
 
+/** What most watchers have: one for all of them. */
+const EVERYTHING: Selection = {
+  key: '',
+  kinds: undefined,
+  typeOf: (event) => event.type,
+  matches: () => true,
+};
+
 export function createSelection(
   kinds: readonly KindName[] | undefined,
   labels: readonly SelectorRequirement[],
 ): Selection {
+  if (!kinds && labels.length === 0) return EVERYTHING;
   const wanted = kinds && new Set(kinds.map(({ group, kind }) => `${group}/${kind}`));
   return {
-    key: wanted || labels.length > 0 ? JSON.stringify([wanted ? [...wanted].toSorted() : '*', labels]) : '',
+    key: JSON.stringify([wanted ? [...wanted].toSorted() : '*', labels]),
     kinds,
     typeOf,
     matches: (row) => isWantedKind(row) && matchesLabels(row.labels),

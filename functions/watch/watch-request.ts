@@ -30,7 +30,7 @@ const PARAMETERS: readonly string[] = ['tenants', 'kinds', 'labelSelector', 'fro
 
 /** @throws {StatusError} BadRequest naming the parameter; NotFound for a tenant that the caller does not see. */
 export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): WatchRequest {
-  refuseUnknownParameters(c);
+  assertParameters(c);
   const lastEventId = c.req.header('last-event-id');
   const byLastEventId = lastEventId !== undefined && lastEventId !== '';
   const named = listParameter(c, 'tenants');
@@ -61,8 +61,10 @@ function startParameters(c: Context<HttpEnv>): WatchStart {
   return from === 'earliest' ? { at: 'earliest' } : { at: 'cursor', cursor: from };
 }
 
-/** A misspelt "tenants" must not become a watch of everything. */
-function refuseUnknownParameters(c: Context<HttpEnv>): void {
+/** A misspelt "tenants" must not become a watch of everything, nor a forgotten cursor one that begins now. */
+function assertParameters(c: Context<HttpEnv>): void {
+  const empty = PARAMETERS.find((name) => c.req.queries(name)?.includes(''));
+  if (empty !== undefined) throw new StatusError('BadRequest', `the query parameter "${empty}" is empty`);
   const unknown = Object.keys(c.req.query()).find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) {
     throw new StatusError(
