@@ -7,6 +7,7 @@ import { type ResumingWatcher, startResumingWatcher } from '#test/fault/resuming
 import { type FaultTenant, makeTenant } from '#test/fault/tenant.ts';
 import { startWriters, type Writers } from '#test/fault/writers.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import { openSse } from '#test/support/sse-client.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
 
@@ -112,4 +113,37 @@ describe('while writes are refused with 503 or answered, watchers stay connected
     await proxy.resume();
     await expectRecovery(load);
   });
+
+  test('an initial state that is being read ends with ERROR 503, and can be asked for again', async () => {
+    const { baseUrl } = instance;
+    // More than the network holds.
+    const large = startWriters({ baseUrl: () => baseUrl, ...tenant, text: 'x'.repeat(800_000) });
+    await large.more(80);
+    await large.stop();
+    const ask = (): Promise<Response> =>
+      fetch(`${baseUrl}/watch/v1/events?initial=true&tenants=${tenant.tenant}`, {
+        headers: { Authorization: `Bearer ${tenant.token}` },
+      });
+    const interrupted = (await ask()).body?.getReader();
+    await interrupted?.read();
+    proxy.cut();
+    expect(await lastFrameOf(interrupted)).toMatch(
+      /^event: ERROR\ndata: \{.*"reason":"ServiceUnavailable".*"code":503\}$/,
+    );
+
+    const again = await openSse(`${baseUrl}/watch/v1/events?initial=true&tenants=${tenant.tenant}`, {
+      token: tenant.token,
+    });
+    await again.waitFor(({ event }) => event === 'BOOKMARK');
+    await again.close();
+  });
 });
+
+async function lastFrameOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
+    text = (text + decoder.decode(part.value, { stream: true })).slice(-10_000);
+  }
+  return text.trimEnd().split('\n\n').at(-1);
+}
