@@ -23,6 +23,14 @@ export function requests(open: OpenTarget): void {
       expectFailure(body, 400, 'BadRequest', /is not known; known are tenants, kinds, labelSelector, from, initial/);
     });
 
+    test.each(['tenants', 'kinds', 'labelSelector', 'from', 'initial'])(
+      '%s without a value is refused: a cursor that was forgotten is no watch from now on',
+      async (name) => {
+        const answer = await world.viewer.get(`${EVENTS}?${name}=`);
+        expectStatus(answer, 400, 'BadRequest', `"${name}" is empty`);
+      },
+    );
+
     test.each(['tenants', 'kinds', 'labelSelector', 'from', 'initial'])('%s given twice is refused', async (name) => {
       const answer = await world.viewer.get(`${EVENTS}?${name}=a&${name}=a`);
       expectStatus(answer, 400, 'BadRequest', `"${name}" is given 2 times`);
