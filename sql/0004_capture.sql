@@ -51,8 +51,9 @@ create table plumbline.outbox (
 -- Wakes resident publishers, only when one sleeps. A sleeping publisher holds this lock exclusively, so the shared try
 -- fails and the writer notifies; otherwise the writer holds it to its commit, and a publisher that wants to sleep waits
 -- for that and drains once more. NOTIFY takes a lock on the whole cluster at commit: 32 writers fall to a third by it.
+-- It sets nothing of its own, which would cost every statement 5 µs: only the capture functions call it, and they do.
 create function plumbline.wake_publishers() returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 begin
   if not pg_try_advisory_xact_lock_shared(hashtextextended('plumbline/publisher-sleeps', 0)) then
     perform pg_notify('plumbline_outbox', '');

@@ -6,6 +6,11 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import postgres from 'postgres';
+import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { migrate } from '#adapters/postgres/migrate.ts';
+import { tenantKind } from '#core/kinds/tenant.ts';
+import kinds from '#test/http/kinds.ts';
 import { createWidgets, type Instance, PAD, published, TENANT } from '#test/bench/instance.ts';
 import { type Finding, median, rate } from '#test/bench/report.ts';
 
@@ -16,7 +21,7 @@ const ROUNDS = 3;
 
 const run = promisify(execFile);
 
-/** Publishing is stopped for the first pair by holding its stream, and on for the second. */
+/** First in a database without a publisher, then in the instance's, whose publisher is awake all the time. */
 export async function benchCapture(instance: Instance): Promise<readonly Finding[]> {
   const pgbench = await findPgbench();
   if (pgbench === undefined) {
@@ -24,26 +29,25 @@ export async function benchCapture(instance: Instance): Promise<readonly Finding
       { what: 'capture, 32 clients', figure: 'not measured: pgbench is not installed', goal: '≥ 0.60', met: undefined },
     ];
   }
-  const { sql } = instance;
-  await createWidgets(sql, OBJECTS);
-  await published(sql);
   const folder = await mkdtemp(join(tmpdir(), 'plumbline-pgbench-'));
   const script = join(folder, 'update.sql');
   await writeFile(script, SCRIPT);
+  const alone = await unpublishedDatabase(instance);
+  await createWidgets(instance.sql, OBJECTS);
+  await published(instance.sql);
   const measured: Record<'off' | 'on' | 'drained', number[]> = { off: [], on: [], drained: [] };
   try {
     for (let round = 0; round < ROUNDS; round += 1) {
-      await sql`alter table plumbline.resource disable trigger user`;
-      measured.off.push(await load(instance, pgbench, script));
-      await sql`alter table plumbline.resource enable trigger user`;
-      await hold(instance);
-      measured.on.push(await load(instance, pgbench, script));
-      await release(instance);
-      await published(sql);
-      measured.drained.push(await load(instance, pgbench, script));
-      await published(sql);
+      await alone.sql`alter table plumbline.resource disable trigger user`;
+      measured.off.push(await load(alone.url, pgbench, script));
+      await alone.sql`alter table plumbline.resource enable trigger user`;
+      measured.on.push(await load(alone.url, pgbench, script));
+      await alone.sql`truncate plumbline.outbox`;
+      measured.drained.push(await load(instance.databaseUrl, pgbench, script));
+      await published(instance.sql);
     }
   } finally {
+    await alone.sql.end();
     await rm(folder, { recursive: true });
   }
   const [off, on, drained] = [median(measured.off), median(measured.on), median(measured.drained)];
@@ -51,6 +55,21 @@ export async function benchCapture(instance: Instance): Promise<readonly Finding
     finding('capture, 32 clients', on, off, 0.6),
     finding('the same, with the publisher awake', drained, off, 0.5),
   ];
+}
+
+/** On the same server, so that only the triggers differ. */
+async function unpublishedDatabase(instance: Instance): Promise<{ readonly url: string; readonly sql: postgres.Sql }> {
+  await instance.sql`create database capture`;
+  const url = new URL(instance.databaseUrl);
+  url.pathname = '/capture';
+  await migrate(url.href);
+  await registerKinds(url.href, [tenantKind, ...kinds]);
+  const sql = postgres(url.href, { max: 1, onnotice: () => undefined });
+  await sql`insert into plumbline.resource (tenant, api_group, kind, name)
+    values ('system', 'plumbline.dev', 'Tenant', ${TENANT})`;
+  await createWidgets(sql, OBJECTS);
+  await sql`truncate plumbline.outbox`;
+  return { url: url.href, sql };
 }
 
 function finding(what: string, on: number, off: number, goal: number): Finding {
@@ -70,23 +89,13 @@ update plumbline.resource set spec = ('{"size":1,"pad":"${PAD}","n":' || (:n)::i
   where api_group = 'example.dev' and kind = 'Widget' and tenant = '${TENANT}' and name = 'w' || (:i)::int;
 `;
 
-async function load({ databaseUrl }: Instance, pgbench: string, script: string): Promise<number> {
+async function load(databaseUrl: string, pgbench: string, script: string): Promise<number> {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const args = ['-h', hostname, '-p', port, '-U', username, '-n', '-M', 'prepared', '-c', String(CLIENTS), '-j', '2'];
   const { stdout } = await run(pgbench, [...args, '-T', String(SECONDS), '-f', script, pathname.slice(1)], {
     env: { ...process.env, PGPASSWORD: password },
   });
   return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
-}
-
-/** A quarantined stream keeps its records in the outbox. */
-async function hold({ sql }: Instance): Promise<void> {
-  await sql`insert into plumbline.quarantine (stream, outbox_id, reason)
-    select id, 0, 'bench' from plumbline.stream where tenant = ${TENANT}`;
-}
-
-async function release({ sql }: Instance): Promise<void> {
-  await sql`select plumbline.quarantine_retry(id) from plumbline.stream where tenant = ${TENANT}`;
 }
 
 async function findPgbench(): Promise<string | undefined> {
