@@ -17,38 +17,20 @@ export function postgresOutbox(sql: Sql): Outbox {
       return rows.map((row) => row.stream);
     },
 
-    async publishBatch(stream: bigint, limits: BatchLimits): Promise<PublishResult> {
-      const publish = (): Promise<PublishResult> => publishBatch(stream, limits);
-      return statement(() => publish().catch((error: unknown) => makeRoomFor(error).then(publish)));
+    async publishBatch(stream: bigint, { maxCount, maxBytes }: BatchLimits): Promise<PublishResult> {
+      return statement(async () => {
+        const [result] = await sql<PublishResult[]>`
+          select outcome, published
+          from plumbline.publish_batch(${String(stream)}::bigint, ${maxCount}, ${maxBytes}, ${MAX_RECORD_BYTES})`;
+        if (!result) throw new Error('publish_batch returned no row');
+        return result;
+      });
     },
 
     async quarantineHead(stream: bigint, reason: string): Promise<void> {
       await statement(() => sql`select plumbline.quarantine_head(${String(stream)}::bigint, ${reason})`);
     },
   };
-
-  async function publishBatch(stream: bigint, { maxCount, maxBytes }: BatchLimits): Promise<PublishResult> {
-    const [result] = await sql<PublishResult[]>`
-      select outcome, published
-      from plumbline.publish_batch(${String(stream)}::bigint, ${maxCount}, ${maxBytes}, ${MAX_RECORD_BYTES})`;
-    if (!result) throw new Error('publish_batch returned no row');
-    return result;
-  }
-
-  /** The log of a machine that was asleep for days has no partition for today, which no record is to blame for. */
-  async function makeRoomFor(error: unknown): Promise<void> {
-    if (!isWithoutPartition(error)) throw error;
-    await sql`select plumbline.ensure_event_log_partitions(0)`;
-  }
-}
-
-function isWithoutPartition(error: unknown): boolean {
-  return (
-    error instanceof postgres.PostgresError &&
-    error.code === '23514' &&
-    error.table_name === 'event_log' &&
-    error.constraint_name === undefined
-  );
 }
 
 async function statement<T>(run: () => Promise<T>): Promise<T> {

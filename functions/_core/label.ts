@@ -6,9 +6,9 @@
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
  */
 
+import { isDnsSubdomain } from '#core/dns.ts';
+
 const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const DNS_SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-const MAX_SUBDOMAIN_LENGTH = 253;
 const NAME_RULE =
   'has 1 to 63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit, such as "app" or "my_name"';
 
@@ -16,7 +16,7 @@ const NAME_RULE =
 export function labelKeyProblem(key: string): string | undefined {
   const slash = key.indexOf('/');
   const prefix = slash < 0 ? undefined : key.slice(0, slash);
-  if (prefix !== undefined && !(prefix.length <= MAX_SUBDOMAIN_LENGTH && DNS_SUBDOMAIN.test(prefix))) {
+  if (prefix !== undefined && !isDnsSubdomain(prefix)) {
     return 'the part before "/" must be a DNS subdomain of at most 253 lower-case characters, such as "example.dev"';
   }
   if (!NAME.test(key.slice(slash + 1))) {

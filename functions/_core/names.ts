@@ -4,10 +4,10 @@
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
  */
 
+import { isDnsSubdomain } from '#core/dns.ts';
 import { labelKeyProblem } from '#core/label.ts';
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const DNS_SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const RESOURCE_VERSION = /^[1-9][0-9]{0,18}$/;
 const MAX_RESOURCE_VERSION = 2n ** 63n - 1n;
 
@@ -19,7 +19,7 @@ export function dnsLabelProblem(name: string): string | undefined {
 
 /** An object's name, and the group of a kind. */
 export function dnsSubdomainProblem(name: string): string | undefined {
-  if (DNS_SUBDOMAIN.test(name)) return undefined;
+  if (isDnsSubdomain(name)) return undefined;
   return (
     'must be a DNS subdomain: 1 to 253 lower-case letters, digits, "-" and ".", ' +
     'where each part between dots begins and ends with a letter or digit'
