@@ -1,6 +1,7 @@
 /** A watcher as clients should be: it stays connected, and when the stream ends it resumes with its last event id. */
 
 import { openSse, type SseClient, type SseEvent, SseRefused } from '#test/support/sse-client.ts';
+import { createChanges } from '#test/support/changes.ts';
 
 export interface ReceivedEvent {
   readonly type: string;
@@ -51,7 +52,7 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
   let bookmarks = 0;
   let client: SseClient | undefined;
   let isStopped = false;
-  let wake = (): void => undefined;
+  const changes = createChanges();
   const { promise: ready, resolve: markReady } = Promise.withResolvers<void>();
   const ended = run();
 
@@ -106,7 +107,7 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
     else if (event === 'BOOKMARK') bookmarks += 1;
     else if (event === 'ERROR') failures.push(`ended: ${JSON.stringify(data)}`);
     else events.push(received(event, data));
-    wake();
+    changes.tell();
   }
 
   async function until(predicate: (event: ReceivedEvent) => boolean, deadlineMs = 30_000): Promise<ReceivedEvent> {
@@ -118,25 +119,11 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
           const state = `connected: ${client?.isEnded === false}, connections: ${connections}, events: ${events.length}`;
           throw new Error(`the event did not come within ${deadlineMs} ms; ${state}; ${failures.join('; ')}`);
         }
-        await change(remainingMs);
+        await changes.next(remainingMs);
       }
       const event = events[index];
       if (event && predicate(event)) return event;
     }
-  }
-
-  async function change(milliseconds: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(done, milliseconds);
-      const others = wake;
-      wake = done;
-      function done(): void {
-        clearTimeout(timer);
-        if (wake === done) wake = others;
-        others();
-        resolve();
-      }
-    });
   }
 }
 

@@ -1,6 +1,7 @@
 /** A client of server-sent events over fetch: parsed events as they come, waits with a deadline, and resume by the last id. */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { createChanges } from '#test/support/changes.ts';
 
 export interface SseEvent {
   /** `message` when the frame names none. */
@@ -84,11 +85,11 @@ export async function openSse(url: string, options: SseOptions = {}): Promise<Ss
   let taken = 0;
   let lastId = lastEventId;
   let isEnded = false;
-  let wake = (): void => undefined;
+  const changes = createChanges();
   const parser = createParser({ onEvent: take, onComment: (comment) => void comments.push(comment) });
   const ended = readAll(response.body).finally(() => {
     isEnded = true;
-    wake();
+    changes.tell();
   });
 
   return {
@@ -115,7 +116,7 @@ export async function openSse(url: string, options: SseOptions = {}): Promise<Ss
     try {
       for await (const chunk of body ?? []) {
         parser.feed(decoder.decode(chunk, { stream: true }));
-        wake();
+        changes.tell();
       }
       return undefined;
     } catch (error) {
@@ -145,23 +146,8 @@ export async function openSse(url: string, options: SseOptions = {}): Promise<Ss
           `${why}; passed ${events.length - from} events, the last: ${describe(events.slice(from).slice(-3))}`,
         );
       }
-      await change(remainingMs);
+      await changes.next(remainingMs);
     }
-  }
-
-  /** Resolves with new events, at the end of the stream, or when the time is over. */
-  async function change(milliseconds: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(done, milliseconds);
-      const others = wake;
-      wake = done;
-      function done(): void {
-        clearTimeout(timer);
-        if (wake === done) wake = others;
-        others();
-        resolve();
-      }
-    });
   }
 }
 
