@@ -1,0 +1,23 @@
+/** What kafkajs needs to be right on the Node of today. Applied once, and to no other version than the one that was read. */
+
+import manifest from 'kafkajs/package.json' with { type: 'json' };
+import { fixTimers } from '#adapters/kafka/timers.ts';
+
+const VERSION = '2.2.4';
+
+let applied = false;
+
+/**
+ * Call it before kafkajs is used.
+ * @throws {Error} for another version of kafkajs: its insides may differ from those that are changed here.
+ */
+export function fixKafkajs(version: string = manifest.version): void {
+  if (version !== VERSION) {
+    throw new Error(
+      `kafkajs ${version} is installed, but its fixes are for ${VERSION}; install that one (package.json pins it)`,
+    );
+  }
+  if (applied) return;
+  applied = true;
+  fixTimers();
+}
