@@ -3,7 +3,8 @@
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import { storedColumns } from '#adapters/postgres/resource-columns.ts';
-import type { EventType, StreamEvent } from '#core/event.ts';
+import { tailing } from '#adapters/postgres/tailing.ts';
+import type { StreamEvent } from '#core/event.ts';
 import {
   type EventLog,
   type LogPoint,
@@ -12,14 +13,17 @@ import {
   type ReadLimits,
   type ReadResult,
 } from '#core/ports/event-log.ts';
+import { resourceJson } from '#core/resource-json.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
 const APPEND_FLOOR_MS = 1_000;
+/** About what an object has beside its documents. */
+const METADATA_BYTES = 350;
 
 type EventRow = ResourceRow & {
   readonly seq: bigint;
   readonly eventId: string;
-  readonly type: EventType;
+  readonly type: StreamEvent['type'];
   readonly time: Date;
   readonly txid: string;
   readonly traceparent: string | null;
@@ -29,53 +33,55 @@ type EventRow = ResourceRow & {
 
 export function postgresEventLog(sql: Sql): EventLog {
   return {
-    async ranges(streams: readonly bigint[]): Promise<ReadonlyMap<bigint, LogRange>> {
-      return guarded('event log', async () => {
-        const rows = await sql<{ stream: bigint; firstSeq: bigint; lastSeq: bigint; lastPosition: bigint }[]>`
-          select stream, first_seq as "firstSeq", last_seq as "lastSeq", last_position as "lastPosition"
-          from plumbline.frontier where stream = any (${streams.map(String)}::bigint[])`;
-        return new Map(
-          rows.map(({ stream, firstSeq, lastSeq, lastPosition }) => [
-            stream,
-            { start: pointAt(firstSeq - 1n), head: { seq: lastSeq, position: lastPosition } },
-          ]),
-        );
-      });
-    },
-
-    async read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult> {
-      return guarded('event log', async () => {
-        const rows = await sql<EventRow[]>`
-          select ${storedColumns(sql)}, r.seq, r.event_id as "eventId", r.type, r.occurred_at as time, r.txid, r.traceparent,
-            r.old_labels::text as "oldLabels", r.fetched
-          from (
-            select e.*, sum(e.bytes) over (order by e.seq) as running_bytes,
-              count(*) over () as fetched
-            from (
-              select * from plumbline.event_log where stream = ${String(stream)}::bigint and seq > ${String(after.seq)}::bigint
-              order by seq limit ${limits.maxCount}
-            ) e
-          ) r
-          where r.running_bytes <= ${limits.maxBytes} or r.seq = ${String(after.seq + 1n)}::bigint
-          order by r.seq`;
-        if (rows[0]?.seq !== after.seq + 1n) await assertNotExpired(stream, after);
-        const fetched = Number(rows[0]?.fetched ?? 0n);
-        return {
-          events: rows.map((row) => toEvent(stream, row)),
-          more: fetched > rows.length || fetched === limits.maxCount,
-        };
-      });
-    },
-
-    onAppend(listener: (stream: bigint | undefined) => void, signal: AbortSignal): void {
+    ranges,
+    read,
+    tail: tailing({ ranges, read }, (listener, signal) =>
       onNotification(
         sql,
         { channel: 'plumbline_event_log', floorMs: APPEND_FLOOR_MS },
         (payload) => listener(payload === undefined ? undefined : BigInt(payload)),
         signal,
-      );
-    },
+      ),
+    ),
   };
+
+  async function ranges(streams: readonly bigint[]): Promise<ReadonlyMap<bigint, LogRange>> {
+    return guarded('event log', async () => {
+      const rows = await sql<{ stream: bigint; firstSeq: bigint; lastSeq: bigint; lastPosition: bigint }[]>`
+        select stream, first_seq as "firstSeq", last_seq as "lastSeq", last_position as "lastPosition"
+        from plumbline.frontier where stream = any (${streams.map(String)}::bigint[])`;
+      return new Map(
+        rows.map(({ stream, firstSeq, lastSeq, lastPosition }) => [
+          stream,
+          { start: pointAt(firstSeq - 1n), head: { seq: lastSeq, position: lastPosition }, assigned: lastSeq },
+        ]),
+      );
+    });
+  }
+
+  async function read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult> {
+    return guarded('event log', async () => {
+      const rows = await sql<EventRow[]>`
+        select ${storedColumns(sql)}, r.seq, r.event_id as "eventId", r.type, r.occurred_at as time, r.txid, r.traceparent,
+          r.old_labels::text as "oldLabels", r.fetched
+        from (
+          select e.*, sum(e.bytes) over (order by e.seq) as running_bytes,
+            count(*) over () as fetched
+          from (
+            select * from plumbline.event_log where stream = ${String(stream)}::bigint and seq > ${String(after.seq)}::bigint
+            order by seq limit ${limits.maxCount}
+          ) e
+        ) r
+        where r.running_bytes <= ${limits.maxBytes} or r.seq = ${String(after.seq + 1n)}::bigint
+        order by r.seq`;
+      if (rows[0]?.seq !== after.seq + 1n) await assertNotExpired(stream, after);
+      const fetched = Number(rows[0]?.fetched ?? 0n);
+      return {
+        events: rows.map((row) => toEvent(stream, row)),
+        more: fetched > rows.length || fetched === limits.maxCount,
+      };
+    });
+  }
 
   /** Nothing behind the point: either it is the head, or what followed was dropped. */
   async function assertNotExpired(stream: bigint, after: LogPoint): Promise<void> {
@@ -101,7 +107,13 @@ function toEvent(stream: bigint, row: EventRow): StreamEvent {
     time: row.time,
     txid: row.txid,
     traceparent: row.traceparent,
-    resource: row,
+    subject: row,
+    // Made when it is asked for: a watcher with a selection passes over most.
+    get object() {
+      return resourceJson(row);
+    },
+    size: METADATA_BYTES + row.spec.length + row.status.length + row.annotations.length + row.labels.length,
+    labels: row.labels,
     oldLabels: row.oldLabels,
   };
 }

@@ -13,16 +13,16 @@ const CLOUD_EVENT_TYPES = {
 } as const satisfies Record<EventType, string>;
 
 /**
- * The CloudEvent of a change, on one line when `object` is. `type` is what the change means to the watcher (an object
- * that enters its selection is ADDED), `object` the JSON text that becomes `data`. Numbers beyond 2^53 are strings.
+ * The CloudEvent of a change, on one line. `type` is what the change means to the watcher (an object that enters its
+ * selection is ADDED). Numbers beyond 2^53 are strings.
  */
-export function eventJson(event: StreamEvent, type: EventType, object: string): string {
-  const { tenant, group, kind, name, uid, resourceVersion } = event.resource;
+export function eventJson(event: StreamEvent, type: EventType): string {
+  const { tenant, group, kind, name, uid, resourceVersion } = event.subject;
   let json = `{"specversion":"1.0","id":"${event.id}","source":${JSON.stringify(`/plumbline/${tenant}`)}`;
   json += `,"type":"${CLOUD_EVENT_TYPES[type]}","subject":${JSON.stringify(`${group}/${kind}/${name}`)}`;
   json += `,"time":"${event.time.toISOString()}","datacontenttype":"application/json"`;
   json += `,"tenant":${JSON.stringify(tenant)},"uid":"${uid}","resourceversion":"${resourceVersion}"`;
   json += `,"seq":"${event.seq}","txid":${JSON.stringify(event.txid)}`;
   if (event.traceparent !== null) json += `,"traceparent":${JSON.stringify(event.traceparent)}`;
-  return json + `,"data":${object}}`;
+  return json + `,"data":${event.object}}`;
 }

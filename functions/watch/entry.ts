@@ -34,7 +34,7 @@ export interface Place {
   readonly behind: CursorVector | undefined;
 }
 
-const ENVELOPE_BYTES = 700;
+const ENVELOPE_BYTES = 350;
 const POINT_BYTES = 100;
 
 export class EventEntry implements Entry {
@@ -58,8 +58,7 @@ export class EventEntry implements Entry {
   }
 
   get size(): number {
-    const { spec, status, annotations } = this.#event.resource;
-    return ENVELOPE_BYTES + spec.length + status.length + annotations.length;
+    return ENVELOPE_BYTES + this.#event.size;
   }
 
   get heldBytes(): number {

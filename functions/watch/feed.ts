@@ -176,7 +176,7 @@ export class Feed implements Following {
    * The last wall between tenants, asked for every event that is read, wherever it came from.
    * @throws {StatusError} InternalError, and counts it.
    */
-  assertIsolated({ stream, resource: { tenant } }: StreamEvent): void {
+  assertIsolated({ stream, subject: { tenant } }: StreamEvent): void {
     const owner = this.#followed.get(stream)?.tenant ?? tenant;
     if (owner === tenant && seesTenant({ tenants: this.tenants }, tenant)) return;
     this.#deps.onIsolationViolation(stream);

@@ -89,7 +89,6 @@ export class FollowedStreams {
     for (const stream of drained) {
       const reached = this.#feed.vector.get(stream.id)?.seq ?? 0n;
       if (reached >= (ranges.get(stream.id)?.head.seq ?? 0n)) this.#close(stream);
-      else this.#deps.tails.wake(stream.id);
     }
   }
 

@@ -3,7 +3,6 @@
 import type { EventType, StreamEvent } from '#core/event.ts';
 import { eventJson } from '#core/event-json.ts';
 import type { SseBytes } from '#core/ports/sse.ts';
-import { resourceJson } from '#core/resource-json.ts';
 import { sseFrame } from '#core/sse.ts';
 import type { StatusError } from '#core/status-error.ts';
 
@@ -34,8 +33,7 @@ function toChunk(payload: Uint8Array): Uint8Array {
 }
 
 export function eventFrame(event: StreamEvent, type: EventType, cursor: string | undefined): string {
-  const data = eventJson(event, type, resourceJson(event.resource));
-  return sseFrame({ event: type, ...(cursor !== undefined && { id: cursor }), data });
+  return sseFrame({ event: type, ...(cursor !== undefined && { id: cursor }), data: eventJson(event, type) });
 }
 
 export type BookmarkReason = 'Progress' | 'InitialEventsEnd';

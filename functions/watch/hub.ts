@@ -51,7 +51,7 @@ export interface Hub {
 export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   const { bookmarkMs = 15_000, maxAgeMs = 1_800_000, stallMs = 30_000, lingerMs = 30_000 } = options;
   const lifetime = new AbortController();
-  const feeds = createFeeds({ ...deps, tails: new Tails(deps, lifetime.signal) }, lingerMs);
+  const feeds = createFeeds({ ...deps, tails: new Tails(deps) }, lingerMs);
   const registrations = new Map<Watcher, Registration>();
 
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);

@@ -3,6 +3,7 @@
 import type { StreamEvent } from '#core/event.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import type { Snapshot } from '#core/ports/resources.ts';
+import { resourceJson } from '#core/resource-json.ts';
 import type { ResourceRow } from '#core/resource.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { bookmarkFrame, eventFrame } from '#functions/watch/frames.ts';
@@ -42,6 +43,7 @@ export async function streamInitialState(state: InitialState): Promise<void> {
 function synthetic(row: ResourceRow, { streams, head }: Snapshot): StreamEvent {
   const stream = streams.get(row.tenant) ?? 0n;
   const { seq, position } = head.get(stream) ?? ORIGIN;
+  const object = resourceJson(row);
   return {
     stream,
     seq,
@@ -51,7 +53,10 @@ function synthetic(row: ResourceRow, { streams, head }: Snapshot): StreamEvent {
     time: row.creationTimestamp,
     txid: '',
     traceparent: null,
-    resource: row,
+    subject: row,
+    object,
+    size: object.length,
+    labels: row.labels,
     oldLabels: null,
   };
 }

@@ -2,11 +2,16 @@
 
 import type { EventType, StreamEvent } from '#core/event.ts';
 import { matchesSelector, type SelectorRequirement } from '#core/label-selector.ts';
-import type { ResourceRow } from '#core/resource.ts';
+import type { JsonText } from '#core/resource.ts';
 
 export interface KindName {
   readonly group: string;
   readonly kind: string;
+}
+
+/** What a selection looks at. */
+export interface Selectable extends KindName {
+  readonly labels: JsonText;
 }
 
 export interface Selection {
@@ -16,17 +21,17 @@ export interface Selection {
   readonly kinds: readonly KindName[] | undefined;
   /**
    * What the event is to a watcher of this selection: its own type, ADDED when the object enters the selection, DELETED
-   * when it leaves it, undefined when it is of no concern.
+   * when it leaves it, undefined when it is of no concern. What was SKIPPED is of no concern to anyone.
    */
   typeOf(event: StreamEvent): EventType | undefined;
-  matches(row: ResourceRow): boolean;
+  matches(object: Selectable): boolean;
 }
 
 /** What most watchers have: one for all of them. */
 const EVERYTHING: Selection = {
   key: '',
   kinds: undefined,
-  typeOf: (event) => event.type,
+  typeOf: ({ type }) => (type === 'SKIPPED' ? undefined : type),
   matches: () => true,
 };
 
@@ -40,13 +45,13 @@ export function createSelection(
     key: JSON.stringify([wanted ? [...wanted].toSorted() : '*', labels]),
     kinds,
     typeOf,
-    matches: (row) => isWantedKind(row) && matchesLabels(row.labels),
+    matches: (object) => isWantedKind(object) && matchesLabels(object.labels),
   };
 
   function typeOf(event: StreamEvent): EventType | undefined {
-    if (!isWantedKind(event.resource)) return undefined;
+    if (event.type === 'SKIPPED' || !isWantedKind(event.subject)) return undefined;
     if (labels.length === 0) return event.type;
-    const matchesNow = matchesLabels(event.resource.labels);
+    const matchesNow = matchesLabels(event.labels);
     const matchedBefore = event.oldLabels === null ? matchesNow : matchesLabels(event.oldLabels);
     switch (event.type) {
       case 'ADDED':
@@ -60,7 +65,7 @@ export function createSelection(
     }
   }
 
-  function isWantedKind({ group, kind }: ResourceRow): boolean {
+  function isWantedKind({ group, kind }: KindName): boolean {
     return wanted === undefined || wanted.has(`${group}/${kind}`);
   }
 

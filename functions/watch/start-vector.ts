@@ -42,8 +42,9 @@ export async function resumeVector(
   const earliest = new Map<bigint, LogPoint>();
   for (const { id } of streams) {
     const point = cursor.get(id) ?? ORIGIN;
-    const range = ranges.get(id) ?? { start: ORIGIN, head: ORIGIN };
-    if (point.seq > range.head.seq) throw recreated('the log does not reach as far as this cursor');
+    const range = ranges.get(id) ?? { start: ORIGIN, assigned: 0n };
+    // A reader can be ahead of the head, which is moved once a batch is completed.
+    if (point.seq > range.assigned) throw recreated('the log does not reach as far as this cursor');
     vector.set(id, point);
     earliest.set(id, point.seq < range.start.seq ? range.start : point);
   }

@@ -30,18 +30,14 @@ export class Tail {
   readonly #followers = new Map<Follower, LogPoint>();
   /** Who still reads up to the tail. */
   readonly #joining = new Set<Follower>();
+  readonly #lifetime = new AbortController();
   #last: LogPoint;
-  #reading = false;
-  #again = false;
+  #isReading = false;
 
   constructor(deps: TailDeps, stream: bigint, last: LogPoint) {
     this.#deps = deps;
     this.stream = stream;
     this.#last = last;
-  }
-
-  get last(): LogPoint {
-    return this.#last;
   }
 
   get isFollowed(): boolean {
@@ -57,14 +53,14 @@ export class Tail {
         const { events } = await this.#deps.log.read(this.stream, from, READ);
         if (!this.#joining.has(follower)) return;
         const newest = events.at(-1);
-        if (!newest) throw new LogHole(`stream ${this.stream}: nothing is read behind seq ${from.seq}`);
+        if (!newest) throw notYetReadable(this.stream, from);
         assertDense(this.stream, from, events);
         from = pointOf(newest);
         follower.onEvents(this.stream, events);
       }
       // Nothing is awaited between the last read and here: no event can slip in between.
       this.#followers.set(follower, from);
-      this.wake();
+      if (!this.#isReading) void this.#read();
     } finally {
       this.#joining.delete(follower);
     }
@@ -75,48 +71,37 @@ export class Tail {
     this.#followers.delete(follower);
   }
 
-  /** Reads what is new, now or behind the read in flight. */
-  wake(): void {
-    if (this.#reading) {
-      this.#again = true;
-      return;
-    }
-    this.#reading = true;
-    void this.#readNew();
+  /** Ends it for good. */
+  stop(): void {
+    this.#lifetime.abort();
   }
 
-  async #readNew(): Promise<void> {
-    try {
-      do {
-        this.#again = false;
-        await this.#readToEnd();
-      } while (this.#again && this.#followers.size > 0);
-    } catch (error) {
-      this.#retry(error);
-    } finally {
-      this.#reading = false;
-    }
-  }
-
-  /** Followers keep what they have; the floor of onAppend wakes this tail again at the latest. */
-  #retry(error: unknown): void {
-    const isAway = error instanceof StatusError && error.reason === 'ServiceUnavailable';
-    if (!isAway) this.#deps.onError(error);
-    setTimeout(() => this.wake(), isAway ? RETRY_MS : RETRY_BROKEN_MS);
-  }
-
-  async #readToEnd(): Promise<void> {
-    while (this.#followers.size > 0) {
+  async #read(): Promise<void> {
+    const { signal } = this.#lifetime;
+    this.#isReading = true;
+    while (!signal.aborted) {
       try {
-        const { events, more } = await this.#deps.log.read(this.stream, this.#last, READ);
-        assertDense(this.stream, this.#last, events);
-        this.#deliver(events);
-        if (!more) return;
+        for await (const events of this.#deps.log.tail(this.stream, this.#last, signal)) {
+          if (signal.aborted) return;
+          assertDense(this.stream, this.#last, events);
+          this.#deliver(events);
+        }
       } catch (error) {
-        if (error instanceof PositionExpired) this.#goOnBehind(error.earliest, error);
-        else if (error instanceof LogHole) await this.#startAnew(error);
-        else throw error;
+        if (!signal.aborted) await this.#mend(error);
       }
+    }
+  }
+
+  /** Followers keep what they have; what is lost to them they are told. */
+  async #mend(error: unknown): Promise<void> {
+    try {
+      if (error instanceof PositionExpired) this.#goOnBehind(error.earliest, error);
+      else if (error instanceof LogHole) await this.#startAnew(error);
+      else throw error;
+    } catch (unmended) {
+      const isAway = unmended instanceof StatusError && unmended.reason === 'ServiceUnavailable';
+      if (!isAway) this.#deps.onError(unmended);
+      await new Promise((resolve) => setTimeout(resolve, isAway ? RETRY_MS : RETRY_BROKEN_MS));
     }
   }
 
@@ -153,4 +138,11 @@ export class Tail {
       follower.onGap(this.stream, point, error);
     }
   }
+}
+
+/** It was read before: the replica that answers now will have it in a moment. */
+function notYetReadable(stream: bigint, { seq }: LogPoint): StatusError {
+  return new StatusError('ServiceUnavailable', `stream ${stream} cannot be read behind seq ${seq} now; try again`, {
+    details: { retryAfterSeconds: 1 },
+  });
 }

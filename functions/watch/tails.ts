@@ -1,4 +1,4 @@
-/** The tails of this process: one for each stream that anyone follows, woken by what the log says. */
+/** The tails of this process: one for each stream that anyone follows. */
 
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { type Follower, Tail, type TailDeps } from '#functions/watch/tail.ts';
@@ -6,14 +6,9 @@ import { type Follower, Tail, type TailDeps } from '#functions/watch/tail.ts';
 export class Tails {
   readonly #deps: TailDeps;
   readonly #tails = new Map<bigint, Tail>();
-  #checking = false;
 
-  constructor(deps: TailDeps, signal: AbortSignal) {
+  constructor(deps: TailDeps) {
     this.#deps = deps;
-    deps.log.onAppend((stream) => {
-      if (stream === undefined) void this.#wakeAll();
-      else this.wake(stream);
-    }, signal);
   }
 
   /** Delivers every event after the point to the follower, from now on. */
@@ -34,27 +29,9 @@ export class Tails {
     this.#dropUnfollowed(tail);
   }
 
-  wake(stream: bigint): void {
-    this.#tails.get(stream)?.wake();
-  }
-
   #dropUnfollowed(tail: Tail): void {
-    if (!tail.isFollowed && this.#tails.get(tail.stream) === tail) this.#tails.delete(tail.stream);
-  }
-
-  /** Something may have been missed: one query tells which streams are behind. */
-  async #wakeAll(): Promise<void> {
-    if (this.#checking || this.#tails.size === 0) return;
-    this.#checking = true;
-    try {
-      const ranges = await this.#deps.log.ranges([...this.#tails.keys()]);
-      for (const [stream, { head }] of ranges) {
-        if (head.seq > (this.#tails.get(stream)?.last.seq ?? head.seq)) this.wake(stream);
-      }
-    } catch {
-      // The log is away. Its next call checks again.
-    } finally {
-      this.#checking = false;
-    }
+    if (tail.isFollowed || this.#tails.get(tail.stream) !== tail) return;
+    this.#tails.delete(tail.stream);
+    tail.stop();
   }
 }

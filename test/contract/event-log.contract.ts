@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
+import { tailContract } from '#test/contract/event-log-tail.contract.ts';
 
 /** A log to try, and what only its adapter can do. */
 export interface EventLogFixture {
@@ -29,7 +30,9 @@ export function eventLogContract(name: string, open: () => Promise<EventLogFixtu
 
     test('a new stream is empty, and its start is its head', async () => {
       const stream = await fixture.newStream();
-      expect(await fixture.log.ranges([stream])).toEqual(new Map([[stream, { start: ORIGIN, head: ORIGIN }]]));
+      expect(await fixture.log.ranges([stream])).toEqual(
+        new Map([[stream, { start: ORIGIN, head: ORIGIN, assigned: 0n }]]),
+      );
       expect(await fixture.log.read(stream, ORIGIN, WIDE)).toEqual({ events: [], more: false });
     });
 
@@ -95,26 +98,13 @@ export function eventLogContract(name: string, open: () => Promise<EventLogFixtu
       expect(least.more).toBe(true);
     });
 
-    test('says that a stream has new events, soon after they are in the log', async () => {
-      const stream = await fixture.newStream();
-      const lifetime = new AbortController();
-      const { promise: told, resolve } = Promise.withResolvers<void>();
-      fixture.log.onAppend(
-        (which) => (which === undefined || which === stream ? resolve() : undefined),
-        lifetime.signal,
-      );
-      await fixture.append(stream, 1);
-      await told;
-      lifetime.abort();
-    });
-
     test('behind what retention removed it refuses, and tells from where it can be read', async () => {
       const stream = await fixture.newStream();
       await fixture.append(stream, 3);
       const { events } = await fixture.log.read(stream, ORIGIN, WIDE);
       await fixture.expireAll();
       const last = pointOf(events[2]);
-      expect((await fixture.log.ranges([stream])).get(stream)).toEqual({ start: last, head: last });
+      expect((await fixture.log.ranges([stream])).get(stream)).toEqual({ start: last, head: last, assigned: 3n });
       const refusal = await fixture.log.read(stream, pointOf(events[0]), WIDE).catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(PositionExpired);
       expect(refusal).toMatchObject({ stream, earliest: last });
@@ -123,6 +113,8 @@ export function eventLogContract(name: string, open: () => Promise<EventLogFixtu
       await fixture.append(stream, 1);
       expect((await fixture.log.read(stream, last, WIDE)).events.map(({ seq }) => seq)).toEqual([4n]);
     });
+
+    tailContract(() => fixture);
   });
 }
 

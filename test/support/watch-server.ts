@@ -11,6 +11,7 @@ import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
+import { tailing } from '#adapters/postgres/tailing.ts';
 import { createCursors, type Cursors } from '#core/cursor.ts';
 import type { TenantSet } from '#core/identity.ts';
 import { createKindRegistry } from '#core/kind-registry.ts';
@@ -41,7 +42,8 @@ const cursors = createCursors(secretBox([{ id: 0, key: crypto.getRandomValues(ne
 
 export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: (): void => undefined };
-  const log = { ...postgresEventLog(sql), onAppend: (tell: typeof news.ofEvents) => void (news.ofEvents = tell) };
+  const postgresLog = postgresEventLog(sql);
+  const log = { ...postgresLog, tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)) };
   const streams = { ...postgresStreams(sql), onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
   const ignore = (): void => undefined;
   const hub = createHub({

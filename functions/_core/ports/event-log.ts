@@ -26,8 +26,10 @@ export function pointOf({ seq, position }: StreamEvent): LogPoint {
 export interface LogRange {
   /** The point before the oldest event that is still there; the head when there is none. */
   readonly start: LogPoint;
-  /** The last published event. */
+  /** The last published event. Readers may be ahead of it: an event can be read before its batch is completed. */
   readonly head: LogPoint;
+  /** The last number that was given to an event, which is published or about to be. No reader is ahead of it. */
+  readonly assigned: bigint;
 }
 
 export interface ReadLimits {
@@ -53,11 +55,12 @@ export interface EventLog {
   read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult>;
 
   /**
-   * Follows the log: calls back soon after a stream may have new events (naming it, or undefined when any may), and at
-   * least every few seconds, until the signal aborts. It says only "look again"; reading is `read`'s. Survives the loss
-   * of its connection.
+   * The events after a point as they come, a batch of at least one at a time, in order and without a gap, until the
+   * signal aborts: then it ends. Each batch is bounded, and made when the one before was taken. Survives the loss of its
+   * connections; while the log is away it waits.
+   * @throws {PositionExpired} as `read` does, when retention was faster.
    */
-  onAppend(listener: (stream: bigint | undefined) => void, signal: AbortSignal): void;
+  tail(stream: bigint, after: LogPoint, signal: AbortSignal): AsyncIterable<readonly StreamEvent[]>;
 }
 
 /** The event after the requested point is gone. */

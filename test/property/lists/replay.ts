@@ -4,30 +4,9 @@ import type { StreamEvent } from '#core/event.ts';
 import { matchesSelector } from '#core/label-selector.ts';
 import type { EventLog, LogPoint } from '#core/ports/event-log.ts';
 import type { ListParams } from '#core/ports/resources.ts';
-import type { ResourceRow } from '#core/resource.ts';
 
 /** Each stream's events, from the first. */
 export type Replay = ReadonlyMap<bigint, readonly StreamEvent[]>;
-
-/** The fields of a row as they are compared; what else a driver puts on it is not. */
-const FIELDS = [
-  'uid',
-  'tenant',
-  'group',
-  'version',
-  'kind',
-  'name',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'finalizers',
-  'labels',
-  'annotations',
-  'ownerReferences',
-  'spec',
-  'status',
-] as const satisfies readonly (keyof ResourceRow)[];
 
 export async function readReplay(log: EventLog, streams: readonly bigint[]): Promise<Replay> {
   return new Map(await Promise.all(streams.map(async (stream) => [stream, await readStream(log, stream)] as const)));
@@ -44,42 +23,41 @@ async function readStream(log: EventLog, stream: bigint): Promise<readonly Strea
   }
 }
 
-/** The objects at these points, in the order of lists. */
-export function stateAt(replay: Replay, head: ReadonlyMap<bigint, LogPoint>): readonly ResourceRow[] {
-  const state = new Map<string, ResourceRow>();
+/** The last event of each object at these points, in the order of lists. */
+export function stateAt(replay: Replay, head: ReadonlyMap<bigint, LogPoint>): readonly StreamEvent[] {
+  const state = new Map<string, StreamEvent>();
   for (const [stream, { seq }] of head) {
-    for (const { type, resource } of (replay.get(stream) ?? []).slice(0, Number(seq))) {
-      if (type === 'DELETED') state.delete(resource.uid);
-      else state.set(resource.uid, resource);
+    for (const event of (replay.get(stream) ?? []).slice(0, Number(seq))) {
+      if (event.type === 'DELETED') state.delete(event.subject.uid);
+      else state.set(event.subject.uid, event);
     }
   }
   return [...state.values()].toSorted(byTenantAndName);
 }
 
-/** The page of a state that these parameters ask for. */
+/** The objects on the page of a state that these parameters ask for, as JSON texts. */
 export function pageOf(
-  state: readonly ResourceRow[],
+  state: readonly StreamEvent[],
   params: ListParams,
-): { rows: readonly ResourceRow[]; more: boolean } {
+): { objects: readonly string[]; more: boolean } {
   const { after } = params;
-  const rows = state.filter(
-    (row) =>
-      row.group === params.group &&
-      row.kind === params.kind &&
-      (params.tenant === undefined || row.tenant === params.tenant) &&
-      (params.name === undefined || row.name === params.name) &&
-      (after === undefined || compare([row.tenant, row.name], [after.tenant, after.name]) > 0) &&
-      matchesSelector(params.labels, JSON.parse(row.labels) as Record<string, string>),
+  const events = state.filter(
+    ({ subject, labels }) =>
+      subject.group === params.group &&
+      subject.kind === params.kind &&
+      (params.tenant === undefined || subject.tenant === params.tenant) &&
+      (params.name === undefined || subject.name === params.name) &&
+      (after === undefined || compare([subject.tenant, subject.name], [after.tenant, after.name]) > 0) &&
+      matchesSelector(params.labels, JSON.parse(labels) as Record<string, string>),
   );
-  return { rows: rows.slice(0, params.limit), more: rows.length > params.limit };
+  return { objects: objectsOf(events.slice(0, params.limit)), more: events.length > params.limit };
 }
 
-/** Only what is compared. */
-export function plain(rows: readonly ResourceRow[]): readonly object[] {
-  return rows.map((row) => Object.fromEntries(FIELDS.map((field) => [field, row[field]])));
+export function objectsOf(events: readonly StreamEvent[]): readonly string[] {
+  return events.map(({ object }) => object);
 }
 
-function byTenantAndName(one: ResourceRow, other: ResourceRow): number {
+function byTenantAndName({ subject: one }: StreamEvent, { subject: other }: StreamEvent): number {
   return compare([one.tenant, one.name], [other.tenant, other.name]);
 }
 

@@ -1,5 +1,6 @@
 /** A log and a directory in memory, whose reads a test can hold back. */
 
+import { type Listen, tailing } from '#adapters/postgres/tailing.ts';
 import { MAX_CURSOR_STREAMS, type Cursors, type CursorVector } from '#core/cursor.ts';
 import type { StreamEvent } from '#core/event.ts';
 import type { Scope } from '#core/identity.ts';
@@ -11,6 +12,7 @@ import {
   ORIGIN,
   pointOf,
   type ReadLimits,
+  type ReadResult,
 } from '#core/ports/event-log.ts';
 import type { Stream, StreamDirectory } from '#core/ports/streams.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -27,8 +29,8 @@ export interface FakeLog extends EventLog {
 
 export function fakeLog(): FakeLog {
   const events = new Map<bigint, StreamEvent[]>();
-  let listener: (stream: bigint | undefined) => void = () => undefined;
-  return {
+  let listener: Parameters<Listen>[0] = () => undefined;
+  const log: FakeLog = {
     reads: 0,
     beforeRead: () => undefined,
     fill(stream, toSeq, { without, tenant = `t${stream}` } = {}) {
@@ -39,19 +41,27 @@ export function fakeLog(): FakeLog {
       }
     },
     tell: (stream) => listener(stream),
-    async ranges(streams): Promise<ReadonlyMap<bigint, LogRange>> {
-      return new Map(streams.map((id) => [id, { start: ORIGIN, head: headOf(events.get(id)) }]));
-    },
-    async read(stream: bigint, after: LogPoint, { maxCount }: ReadLimits) {
-      this.reads += 1;
-      await this.beforeRead(stream, after);
-      const behind = (events.get(stream) ?? []).filter(({ seq }) => seq > after.seq);
-      return { events: behind.slice(0, maxCount), more: behind.length > maxCount };
-    },
-    onAppend(tell) {
-      listener = tell;
-    },
+    ranges,
+    read,
+    tail: tailing({ ranges, read }, (tell) => (listener = tell)),
   };
+  return log;
+
+  async function ranges(streams: readonly bigint[]): Promise<ReadonlyMap<bigint, LogRange>> {
+    return new Map(
+      streams.map((id) => {
+        const head = headOf(events.get(id));
+        return [id, { start: ORIGIN, head, assigned: head.seq }];
+      }),
+    );
+  }
+
+  async function read(stream: bigint, after: LogPoint, { maxCount }: ReadLimits): Promise<ReadResult> {
+    log.reads += 1;
+    await log.beforeRead(stream, after);
+    const behind = (events.get(stream) ?? []).filter(({ seq }) => seq > after.seq);
+    return { events: behind.slice(0, maxCount), more: behind.length > maxCount };
+  }
 }
 
 function headOf(events: readonly StreamEvent[] | undefined): LogPoint {
@@ -69,25 +79,18 @@ export function eventOf(stream: bigint, seq: number, tenant: string = `t${stream
     time: new Date(0),
     txid: '1',
     traceparent: null,
-    oldLabels: null,
-    resource: {
-      uid: `uid-${stream}-${seq}`,
+    subject: {
       tenant,
       group: 'example.dev',
-      version: 'v1',
       kind: 'Widget',
       name: `w${seq}`,
+      uid: `uid-${stream}-${seq}`,
       resourceVersion: String(seq),
-      generation: 1,
-      creationTimestamp: new Date(0),
-      deletionTimestamp: null,
-      finalizers: [],
-      labels: '{}',
-      annotations: '{}',
-      ownerReferences: '[]',
-      spec: '{}',
-      status: '{}',
     },
+    object: '{}',
+    size: 2,
+    labels: '{}',
+    oldLabels: null,
   };
 }
 

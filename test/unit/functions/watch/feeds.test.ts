@@ -142,7 +142,7 @@ function world(...ids: readonly number[]): { feeds: Feeds; log: FakeLog; directo
   const log = fakeLog();
   const directory = fakeDirectory(...ids);
   const deps = { log, streams: directory, cursors: plainCursors, onIsolationViolation: fail, onError: fail };
-  const tails = new Tails(deps, new AbortController().signal);
+  const tails = new Tails(deps);
   return { feeds: createFeeds({ ...deps, tails }, 30_000), log, directory };
 }
 
