@@ -54,7 +54,7 @@ export function kafkaClient(settings: KafkaSettings, logger: Logger, options: Cl
     requestTimeout: requestTimeoutMs,
     // All of them: what is left out depends on NODE_ENV.
     retry: { retries, initialRetryTime: 100, maxRetryTime: 1_000, factor: 0.2, multiplier: 2 },
-    logLevel: logLevel.WARN,
+    logLevel: logLevel.ERROR,
     logCreator: () => (entry) => relay(logger, entry),
   });
 }

@@ -1,6 +1,7 @@
 /** What kafkajs needs to be right on the Node of today. Applied once, and to no other version than the one that was read. */
 
 import manifest from 'kafkajs/package.json' with { type: 'json' };
+import { fixMetadata } from '#adapters/kafka/metadata.ts';
 import { fixTimers } from '#adapters/kafka/timers.ts';
 
 const VERSION = '2.2.4';
@@ -20,4 +21,5 @@ export function fixKafkajs(version: string = manifest.version): void {
   if (applied) return;
   applied = true;
   fixTimers();
+  fixMetadata();
 }
