@@ -73,7 +73,7 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
     order by r.tenant, r.name limit ${params.limit + 1}`;
   // "r" again, so that the same conditions apply to the state before as to the rows.
   const rewound = sql`
-    select ${columnsNow(sql)} from (select ${columnsBefore(sql)} from pending o where o.type <> 'ADDED') r
+    select ${columnsNow(sql)} from (select ${columnsBefore(sql)} from pending o where o.old_resource_version is not null) r
     where ${inScope(sql, scope, params)} ${selectorCondition(sql, params.labels)}
     order by r.tenant, r.name limit ${params.limit + 1}`;
   const rows = await sql<(ResourceRow & { head: HeadJson; uid: string | null })[]>`

@@ -101,7 +101,7 @@ async function declareState(
       where r.tenant in (select tenant from plumbline.stream where id = any (${streams.map(String)}::bigint[]))
         and r.uid not in (select uid from pending)
       union all
-      select ${columnsBefore(sql)} from pending o where o.type <> 'ADDED'
+      select ${columnsBefore(sql)} from pending o where o.old_resource_version is not null
     )
     select ${shownColumns(sql)} from state r
     join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind

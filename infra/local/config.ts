@@ -5,11 +5,13 @@
 
 import { resolve } from 'node:path';
 import * as v from 'valibot';
+import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
 import { StartError } from '#infra/local/start-error.ts';
+import { oneOf } from '#infra/local/variables.ts';
 
 const LOG_FORMATS = ['pretty', 'json'] as const;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-const EVENT_LOGS = ['postgres'] as const;
+const EVENT_LOGS = ['postgres', 'kafka'] as const;
 const PORTS = ['PORT', 'CONTROLLER_PORT', 'OPS_PORT'] as const;
 const MAX_RETENTION_HOURS = 87_600;
 
@@ -23,7 +25,8 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   /** Absolute. */
   readonly dataDir: string;
-  readonly eventLog: (typeof EVENT_LOGS)[number];
+  /** Absent: the event log is PostgreSQL's. */
+  readonly kafka: KafkaConfig | undefined;
   /** A module's path, relative to the working directory, or a package's name. */
   readonly kindsModule: string | undefined;
   readonly logFormat: (typeof LOG_FORMATS)[number];
@@ -53,7 +56,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     opsPort: variables.OPS_PORT,
     databaseUrl: variables.DATABASE_URL,
     dataDir: resolve(variables.DATA_DIR),
-    eventLog: variables.EVENT_LOG,
+    kafka: variables.EVENT_LOG === 'kafka' ? kafkaConfig(variables) : undefined,
     kindsModule: variables.KINDS,
     logFormat: variables.LOG_FORMAT,
     logLevel: variables.LOG_LEVEL,
@@ -83,6 +86,7 @@ function environmentSchema(options: ConfigOptions) {
       ),
       DATA_DIR: v.optional(path("a folder's path"), '.plumbline'),
       EVENT_LOG: v.optional(oneOf(EVENT_LOGS), 'postgres'),
+      ...kafkaVariables(),
       KINDS: v.optional(path("a module's path or a package's name")),
       LOG_FORMAT: v.optional(oneOf(LOG_FORMATS), options.isTerminal ? 'pretty' : 'json'),
       LOG_LEVEL: v.optional(oneOf(LOG_LEVELS), 'info'),
@@ -92,6 +96,16 @@ function environmentSchema(options: ConfigOptions) {
       ),
     }),
     // A partial check runs also when other variables are wrong.
+    v.partialCheck(
+      [['EVENT_LOG'], ['KAFKA_BROKERS']],
+      (given) => given.EVENT_LOG !== 'kafka' || given.KAFKA_BROKERS !== undefined,
+      'KAFKA_BROKERS is not set; with EVENT_LOG=kafka it names the brokers: host:port,host:port',
+    ),
+    v.partialCheck(
+      [['KAFKA_SASL_MECHANISM'], ['KAFKA_USERNAME'], ['KAFKA_PASSWORD']],
+      (given) => new Set(SASL_VARIABLES.map((name) => given[name] === undefined)).size === 1,
+      `${SASL_VARIABLES.join(', ')} are set together or not at all`,
+    ),
     v.partialCheck([['PORT'], ['CONTROLLER_PORT'], ['OPS_PORT']], differ, ({ input }) => {
       const given = PORTS.map((name) => input[name]).join(', ');
       return `${PORTS.join(', ')} are ${given}; allowed: three that differ, or 0`;
@@ -106,10 +120,6 @@ function port() {
 function integer(least: number, most: number, allowed: string) {
   const isInRange = (value: number): boolean => value >= least && value <= most;
   return v.pipe(v.string(), v.regex(/^\d{1,9}$/, allowed), v.transform(Number), v.check(isInRange, allowed));
-}
-
-function oneOf<const T extends readonly string[]>(values: T) {
-  return v.picklist(values, values.join(', '));
 }
 
 function path(allowed: string) {
@@ -132,5 +142,6 @@ function isDatabaseUrl(value: string): boolean {
 function describe(issue: v.BaseIssue<unknown>): string {
   const [item] = issue.path ?? [];
   if (!item) return issue.message;
-  return `${String(item.key)} is "${maskDatabaseUrl(String(item.value))}"; allowed: ${issue.message}`;
+  const value = item.key === 'KAFKA_PASSWORD' ? '***' : maskDatabaseUrl(String(item.value));
+  return `${String(item.key)} is "${value}"; allowed: ${issue.message}`;
 }

@@ -21,7 +21,7 @@ describe('readConfig()', () => {
       opsPort: 9090,
       databaseUrl: undefined,
       dataDir: `${process.cwd()}/.plumbline`,
-      eventLog: 'postgres',
+      kafka: undefined,
       kindsModule: undefined,
       logFormat: 'pretty',
       logLevel: 'info',
@@ -53,7 +53,7 @@ describe('readConfig()', () => {
       opsPort: 65_535,
       databaseUrl: 'postgresql://jane:secret@db.example.dev:6432/plumbline?sslmode=require',
       dataDir: '/srv/plumbline',
-      eventLog: 'postgres',
+      kafka: undefined,
       kindsModule: './kinds.ts',
       logFormat: 'json',
       logLevel: 'debug',
@@ -106,7 +106,7 @@ describe('readConfig()', () => {
       'OPS_PORT is "70000"; allowed: an integer from 0 to 65535, where 0 picks a free port',
       'DATABASE_URL is "mysql://jane:***@db/x"; allowed: postgres://user:password@host:port/database',
       `DATA_DIR is " "; allowed: a folder's path`,
-      'EVENT_LOG is "redis"; allowed: postgres',
+      'EVENT_LOG is "redis"; allowed: postgres, kafka',
       `KINDS is " "; allowed: a module's path or a package's name`,
       'LOG_FORMAT is "xml"; allowed: pretty, json',
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
@@ -119,6 +119,55 @@ describe('readConfig()', () => {
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
       'PORT, CONTROLLER_PORT, OPS_PORT are 8080, 8081, 8080; allowed: three that differ, or 0',
     ]);
+  });
+});
+
+describe('the brokers of an event log in Kafka', () => {
+  test('are looked for only when it is chosen', () => {
+    expect(readConfig({ KAFKA_BROKERS: 'a:9092' }, onTerminal).kafka).toBeUndefined();
+    expect(complaintsAbout({ EVENT_LOG: 'kafka' })).toEqual([
+      'KAFKA_BROKERS is not set; with EVENT_LOG=kafka it names the brokers: host:port,host:port',
+    ]);
+  });
+
+  test('are a list of addresses', () => {
+    const kafka = readConfig({ EVENT_LOG: 'kafka', KAFKA_BROKERS: 'a:9092, [::1]:19092' }, onTerminal).kafka;
+    expect(kafka).toEqual({
+      brokers: ['a:9092', '[::1]:19092'],
+      ssl: false,
+      sasl: undefined,
+      topicPrefix: 'plumbline.events.',
+      compression: 'none',
+    });
+    for (const wrong of ['a', 'a:0', 'a:65536', 'a:9092,', 'http://a:9092', ':9092']) {
+      expect(complaintsAbout({ EVENT_LOG: 'kafka', KAFKA_BROKERS: wrong })).toHaveLength(1);
+    }
+  });
+
+  test('are signed in to with all that it takes', () => {
+    const brokers = { EVENT_LOG: 'kafka', KAFKA_BROKERS: 'a:9092', KAFKA_SSL: 'true' };
+    const credentials = { KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_USERNAME: 'jane', KAFKA_PASSWORD: 'secret' };
+    expect(readConfig({ ...brokers, ...credentials }, onTerminal).kafka).toMatchObject({
+      ssl: true,
+      sasl: { mechanism: 'scram-sha-512', username: 'jane', password: 'secret' },
+    });
+    for (const name of Object.keys(credentials)) {
+      expect(complaintsAbout({ ...brokers, ...credentials, [name]: '' })).toEqual([
+        'KAFKA_SASL_MECHANISM, KAFKA_USERNAME, KAFKA_PASSWORD are set together or not at all',
+      ]);
+    }
+  });
+
+  test('are told without the password', () => {
+    const complaints = complaintsAbout({
+      EVENT_LOG: 'kafka',
+      KAFKA_BROKERS: 'a',
+      KAFKA_SASL_MECHANISM: 'kerberos',
+      KAFKA_USERNAME: 'jane',
+      KAFKA_PASSWORD: 'secret',
+    });
+    expect(complaints).toHaveLength(2);
+    expect(complaints.join()).not.toContain('secret');
   });
 });
 

@@ -9,7 +9,20 @@ import { strictObject } from '#core/kinds/strict-object.ts';
 export interface TenantSpec {
   /** For people. */
   readonly displayName?: string | undefined;
+  /** How long the event log keeps the tenant's events, when it is Kafka: until either bound is passed. */
+  readonly eventRetention?: EventRetention | undefined;
 }
+
+export interface EventRetention {
+  /** Absent: as long as the installation's default. */
+  readonly hours?: number | undefined;
+  /** Absent: unbounded. The log removes whole segments: about 1 GiB more may be there. */
+  readonly maxBytes?: number | undefined;
+}
+
+const MAX_RETENTION_HOURS = 87_600;
+/** Less than that is no log: one batch can be as large. */
+const MIN_RETENTION_BYTES = 1024 * 1024;
 
 /** The group and kind that name tenants. Whoever has a tenant may read its object. */
 export const TENANT_KIND = { group: 'plumbline.dev', kind: 'Tenant' } as const;
@@ -21,6 +34,12 @@ export const tenantKind: Kind<TenantSpec, ReportedStatus> = defineKind({
   scope: 'Cluster',
   spec: strictObject({
     displayName: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(253))),
+    eventRetention: v.optional(
+      strictObject({
+        hours: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MAX_RETENTION_HOURS))),
+        maxBytes: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(MIN_RETENTION_BYTES))),
+      }),
+    ),
   }),
   status: reportedStatus,
 });

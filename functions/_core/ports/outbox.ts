@@ -4,11 +4,14 @@
 export interface PublishResult {
   /**
    * `published`: a batch moved to the log; `idle`: nothing to publish; `busy`: another publisher has the stream;
-   * `held`: a quarantined record holds the stream; `quarantined`: its next record was quarantined just now.
+   * `held`: a quarantined record, or a topic that is not there, holds the stream; `quarantined`: its next record was
+   * quarantined just now.
    */
   readonly outcome: 'published' | 'idle' | 'busy' | 'held' | 'quarantined';
   /** Events that were moved. */
   readonly published: number;
+  /** Why the record was quarantined. */
+  readonly reason?: string;
 }
 
 export interface BatchLimits {

@@ -1,0 +1,92 @@
+/** Which log the events of this installation lie in: one choice for all its processes, kept in the database. */
+
+import { connect, guarded, type Sql } from '#adapters/postgres/client.ts';
+
+export type LogName = 'postgres' | 'kafka';
+
+export interface LogChoice {
+  readonly log: LogName;
+  /** Of the brokers that hold the topics; absent before the first. */
+  readonly clusterId: string | null;
+}
+
+/** What a process would have. */
+export type WantedLog =
+  | { readonly log: 'postgres' }
+  | { readonly log: 'kafka'; readonly topicPrefix: string; readonly clusterId: string };
+
+/** The database has another log, or other brokers. The message says what to do. */
+export class LogMismatch extends Error {
+  override readonly name = 'LogMismatch';
+}
+
+export async function readLogChoice(sql: Sql): Promise<LogChoice> {
+  const [row] = await guarded(
+    'log choice',
+    () => sql<LogChoice[]>`select log, cluster_id as "clusterId" from plumbline.log_choice`,
+  );
+  if (!row) throw new Error('plumbline.log_choice has no row');
+  return row;
+}
+
+/**
+ * Makes sure that the installation has this log. A new one, which never published an event, gets it.
+ * @throws {LogMismatch} when its events are elsewhere.
+ */
+export async function chooseLog(databaseUrl: string, wanted: WantedLog): Promise<void> {
+  await asOwner(databaseUrl, async (sql) => {
+    const { log, clusterId } = await readLogChoice(sql);
+    if (log === wanted.log) assertSameCluster(wanted, clusterId);
+    else await assertNothingPublished(sql, log, wanted.log);
+    await adopt(sql, wanted);
+  });
+}
+
+/** Moves the installation to this log, whatever it had; see switch_log. Returns the number of streams that were moved. */
+export async function switchLog(databaseUrl: string, wanted: WantedLog): Promise<number> {
+  return asOwner(databaseUrl, async (sql) => {
+    const { log, clusterId } = await readLogChoice(sql);
+    if (log === wanted.log) assertSameCluster(wanted, clusterId);
+    return adopt(sql, wanted);
+  });
+}
+
+async function adopt(sql: Sql, wanted: WantedLog): Promise<number> {
+  const names = wanted.log === 'kafka' ? wanted : undefined;
+  // One statement: names, brokers and log change together or not at all.
+  const [row] = await sql<{ streams: number }[]>`
+    select plumbline.switch_log(${wanted.log}, ${names?.topicPrefix ?? null}, ${names?.clusterId ?? null}) as streams`;
+  return row?.streams ?? 0;
+}
+
+function assertSameCluster(wanted: WantedLog, clusterId: string | null): void {
+  if (wanted.log !== 'kafka' || clusterId === null || clusterId === wanted.clusterId) return;
+  throw new LogMismatch(
+    `KAFKA_BROKERS leads to the cluster ${wanted.clusterId}, but the topics of this installation are in the cluster ` +
+      `${clusterId}. Set KAFKA_BROKERS to that one; to begin anew in another, move to the PostgreSQL log first ` +
+      `(npm run migrate-log -- --to postgres) and then to Kafka`,
+  );
+}
+
+async function assertNothingPublished(sql: Sql, log: LogName, wanted: LogName): Promise<void> {
+  const [row] = await sql<{ published: boolean }[]>`
+    select exists (select from plumbline.frontier where last_seq > 0) as published`;
+  if (!row?.published) return;
+  throw new LogMismatch(
+    `EVENT_LOG is "${wanted}", but the events of this installation lie in the log "${log}". ` +
+      `Start it with EVENT_LOG=${log}, or stop all its servers and run: npm run migrate-log -- --to ${wanted}`,
+  );
+}
+
+async function asOwner<T>(databaseUrl: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = connect(databaseUrl, {
+    applicationName: 'plumbline log choice',
+    maxConnections: 1,
+    role: 'plumbline_migrator',
+  });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}

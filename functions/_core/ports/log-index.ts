@@ -1,0 +1,24 @@
+/**
+ * PORT. What PostgreSQL knows about a log that lives outside of it: where each stream's events lie and how far they
+ * reach. The adapter of such a log asks it; nobody else does.
+ */
+
+import type { LogRange } from '#core/ports/event-log.ts';
+
+export interface IndexedStream extends LogRange {
+  /** Where its events lie now. A stream whose topic was lost goes on in another one, with the next number. */
+  readonly topic: string;
+  /** The number of the first event in this topic, at its first position. Events before it are nowhere any more. */
+  readonly firstSeq: bigint;
+}
+
+export interface LogIndex {
+  /** These streams, in one snapshot. Those that do not exist, or lie in no topic, are left out. */
+  streams(ids: readonly bigint[]): Promise<ReadonlyMap<bigint, IndexedStream>>;
+
+  /** The log has no events before this position of the topic any more. Does nothing when that is known. */
+  advanceStart(topic: string, position: bigint): Promise<void>;
+
+  /** Calls back soon after any stream got another topic, and at least every few seconds, until the signal aborts. */
+  onChange(listener: () => void, signal: AbortSignal): void;
+}

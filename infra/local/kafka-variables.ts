@@ -1,0 +1,81 @@
+/** The environment variables that name the brokers of an event log in Kafka. */
+
+import * as v from 'valibot';
+import { oneOf } from '#infra/local/variables.ts';
+
+const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
+const COMPRESSIONS = ['none', 'gzip'] as const;
+/** Set together or not at all. */
+export const SASL_VARIABLES: readonly ['KAFKA_SASL_MECHANISM', 'KAFKA_USERNAME', 'KAFKA_PASSWORD'] = [
+  'KAFKA_SASL_MECHANISM',
+  'KAFKA_USERNAME',
+  'KAFKA_PASSWORD',
+];
+
+export interface KafkaConfig {
+  /** host:port of some brokers; the others are learned from them. */
+  readonly brokers: readonly string[];
+  readonly ssl: boolean;
+  readonly sasl:
+    | { readonly mechanism: (typeof SASL_MECHANISMS)[number]; readonly username: string; readonly password: string }
+    | undefined;
+  readonly topicPrefix: string;
+  readonly compression: (typeof COMPRESSIONS)[number];
+}
+
+export interface KafkaVariables {
+  readonly KAFKA_BROKERS: readonly string[] | undefined;
+  readonly KAFKA_SSL: boolean;
+  readonly KAFKA_SASL_MECHANISM: (typeof SASL_MECHANISMS)[number] | undefined;
+  readonly KAFKA_USERNAME: string | undefined;
+  readonly KAFKA_PASSWORD: string | undefined;
+  readonly KAFKA_TOPIC_PREFIX: string;
+  readonly KAFKA_COMPRESSION: (typeof COMPRESSIONS)[number];
+}
+
+type Entries = { readonly [Name in keyof KafkaVariables]: v.GenericSchema<string | undefined, KafkaVariables[Name]> };
+
+/** Entries of a `v.object`. */
+export function kafkaVariables(): Entries {
+  return {
+    KAFKA_BROKERS: v.optional(
+      v.pipe(
+        v.string(),
+        v.transform((list) => list.split(',').map((broker) => broker.trim())),
+        v.check((list) => list.every(isBroker), 'host:port of one or more brokers, separated by commas'),
+      ),
+    ),
+    KAFKA_SSL: v.optional(
+      v.pipe(
+        oneOf(['true', 'false']),
+        v.transform((value) => value === 'true'),
+      ),
+      'false',
+    ),
+    KAFKA_SASL_MECHANISM: v.optional(oneOf(SASL_MECHANISMS)),
+    KAFKA_USERNAME: v.optional(v.string()),
+    KAFKA_PASSWORD: v.optional(v.string()),
+    KAFKA_TOPIC_PREFIX: v.optional(
+      v.pipe(v.string(), v.regex(/^[a-zA-Z0-9._-]{1,100}$/, 'up to 100 of: letters, digits, . _ -')),
+      'plumbline.events.',
+    ),
+    KAFKA_COMPRESSION: v.optional(oneOf(COMPRESSIONS), 'none'),
+  };
+}
+
+export function kafkaConfig(variables: KafkaVariables): KafkaConfig {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_USERNAME: username, KAFKA_PASSWORD: password } = variables;
+  const hasSasl = mechanism !== undefined && username !== undefined && password !== undefined;
+  return {
+    brokers: variables.KAFKA_BROKERS ?? [],
+    ssl: variables.KAFKA_SSL,
+    sasl: hasSasl ? { mechanism, username, password } : undefined,
+    topicPrefix: variables.KAFKA_TOPIC_PREFIX,
+    compression: variables.KAFKA_COMPRESSION,
+  };
+}
+
+function isBroker(text: string): boolean {
+  const [, port] = /^(?:[^\s:/[\]]+|\[[0-9a-fA-F:]+\]):(\d{1,5})$/.exec(text) ?? [];
+  return port !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
+}
