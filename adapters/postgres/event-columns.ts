@@ -22,6 +22,9 @@ export function eventColumns(sql: Sql): Fragment {
     r.old_labels::text as "oldLabels"`;
 }
 
+/** About what an object has beside its documents. */
+const METADATA_BYTES = 350;
+
 /** The object's text is made when it is asked for: many events are read and shown to nobody. */
 export function toNumberedEvent(stream: bigint, row: EventRow): NumberedEvent {
   return {
@@ -36,7 +39,7 @@ export function toNumberedEvent(stream: bigint, row: EventRow): NumberedEvent {
     get object() {
       return resourceJson(row);
     },
-    size: row.spec.length + row.status.length + row.annotations.length,
+    size: METADATA_BYTES + row.spec.length + row.status.length + row.annotations.length + row.labels.length,
     labels: row.labels,
     oldLabels: row.oldLabels,
   };

@@ -1,10 +1,9 @@
 /** The event log in PostgreSQL. A position is the event's seq. Events come in by the outbox's `publishBatch` only. */
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
+import { type EventRow, eventColumns, toNumberedEvent } from '#adapters/postgres/event-columns.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
-import { storedColumns } from '#adapters/postgres/resource-columns.ts';
 import { tailing } from '#adapters/postgres/tailing.ts';
-import type { StreamEvent } from '#core/event.ts';
 import {
   type EventLog,
   type LogPoint,
@@ -13,23 +12,10 @@ import {
   type ReadLimits,
   type ReadResult,
 } from '#core/ports/event-log.ts';
-import { resourceJson } from '#core/resource-json.ts';
-import type { ResourceRow } from '#core/resource.ts';
 
 const APPEND_FLOOR_MS = 1_000;
-/** About what an object has beside its documents. */
-const METADATA_BYTES = 350;
 
-type EventRow = ResourceRow & {
-  readonly seq: bigint;
-  readonly eventId: string;
-  readonly type: StreamEvent['type'];
-  readonly time: Date;
-  readonly txid: string;
-  readonly traceparent: string | null;
-  readonly oldLabels: string | null;
-  readonly fetched: bigint;
-};
+type LoggedRow = EventRow & { readonly fetched: bigint };
 
 export function postgresEventLog(sql: Sql): EventLog {
   return {
@@ -61,9 +47,8 @@ export function postgresEventLog(sql: Sql): EventLog {
 
   async function read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult> {
     return guarded('event log', async () => {
-      const rows = await sql<EventRow[]>`
-        select ${storedColumns(sql)}, r.seq, r.event_id as "eventId", r.type, r.occurred_at as time, r.txid, r.traceparent,
-          r.old_labels::text as "oldLabels", r.fetched
+      const rows = await sql<LoggedRow[]>`
+        select ${eventColumns(sql)}, r.seq, r.fetched
         from (
           select e.*, sum(e.bytes) over (order by e.seq) as running_bytes,
             count(*) over () as fetched
@@ -77,7 +62,7 @@ export function postgresEventLog(sql: Sql): EventLog {
       if (rows[0]?.seq !== after.seq + 1n) await assertNotExpired(stream, after);
       const fetched = Number(rows[0]?.fetched ?? 0n);
       return {
-        events: rows.map((row) => toEvent(stream, row)),
+        events: rows.map((row) => Object.assign(toNumberedEvent(stream, row), { position: row.seq })),
         more: fetched > rows.length || fetched === limits.maxCount,
       };
     });
@@ -95,25 +80,4 @@ export function postgresEventLog(sql: Sql): EventLog {
 
 function pointAt(seq: bigint): LogPoint {
   return { seq, position: seq };
-}
-
-function toEvent(stream: bigint, row: EventRow): StreamEvent {
-  return {
-    stream,
-    seq: row.seq,
-    position: row.seq,
-    id: row.eventId,
-    type: row.type,
-    time: row.time,
-    txid: row.txid,
-    traceparent: row.traceparent,
-    subject: row,
-    // Made when it is asked for: a watcher with a selection passes over most.
-    get object() {
-      return resourceJson(row);
-    },
-    size: METADATA_BYTES + row.spec.length + row.status.length + row.annotations.length + row.labels.length,
-    labels: row.labels,
-    oldLabels: row.oldLabels,
-  };
 }
