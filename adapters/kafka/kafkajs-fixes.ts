@@ -2,6 +2,7 @@
 
 import manifest from 'kafkajs/package.json' with { type: 'json' };
 import { fixMetadata } from '#adapters/kafka/metadata.ts';
+import { fixProduce } from '#adapters/kafka/produce-fix.ts';
 import { fixTimers } from '#adapters/kafka/timers.ts';
 
 const VERSION = '2.2.4';
@@ -22,4 +23,5 @@ export function fixKafkajs(version: string = manifest.version): void {
   applied = true;
   fixTimers();
   fixMetadata();
+  fixProduce();
 }

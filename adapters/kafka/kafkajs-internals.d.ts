@@ -21,6 +21,8 @@ declare module 'kafkajs/src/network/requestQueue/index.js' {
 declare module 'kafkajs/src/protocol/encoder.js' {
   /** A buffer that grows. */
   export default class Encoder {
+    /** All of it, with what is not written yet. */
+    readonly buf: Buffer;
     readonly buffer: Buffer;
     writeInt32(value: number): this;
     writeBoolean(value: boolean): this;
@@ -39,7 +41,7 @@ declare module 'kafkajs/src/protocol/requests/index.js' {
     readonly apiKey: number;
     readonly apiVersion: number;
     readonly apiName: string;
-    encode(): Promise<Encoder>;
+    encode(): Promise<Pick<Encoder, 'buf' | 'buffer'>>;
   }
 
   export interface Exchange {
