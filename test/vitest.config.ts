@@ -1,15 +1,18 @@
-/** Each kind of test is a project: `npm test -- --project unit`. All but the unit tests share one real PostgreSQL. */
+/**
+ * Each kind of test is a project: `npm test -- --project unit`. All but the unit tests share one real PostgreSQL, and one
+ * real Apache Kafka that is started when the first of them asks for it.
+ */
 
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
 
-const WITH_POSTGRES = ['contract', 'integration', 'http', 'property', 'fault'];
+const WITH_SERVERS = ['contract', 'integration', 'http', 'property', 'fault'];
 const TIMEOUT_MS = 60_000;
 
 const config: ViteUserConfig = defineConfig({
   test: {
     // The machines that this runs on in CI have two cores, and timing is part of what is tested.
     maxWorkers: 2,
-    projects: [project('unit', {}), ...WITH_POSTGRES.map((name) => project(name, withPostgres()))],
+    projects: [project('unit', {}), ...WITH_SERVERS.map((name) => project(name, withServers()))],
   },
 });
 
@@ -23,6 +26,7 @@ function project(name: string, test: TestProjectInlineConfiguration['test']): Te
   };
 }
 
-function withPostgres(): TestProjectInlineConfiguration['test'] {
-  return { globalSetup: 'test/support/global-postgres.ts', testTimeout: TIMEOUT_MS, hookTimeout: TIMEOUT_MS };
+function withServers(): TestProjectInlineConfiguration['test'] {
+  const globalSetup = ['test/support/global-postgres.ts', 'test/support/global-kafka.ts'];
+  return { globalSetup, testTimeout: TIMEOUT_MS, hookTimeout: TIMEOUT_MS };
 }

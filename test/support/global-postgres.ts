@@ -1,12 +1,12 @@
 /** vitest's global setup: starts the PostgreSQL of the run, one for all projects that use it. */
 
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { destination, pino } from 'pino';
 import type { TestProject } from 'vitest/node';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { makeOwnFolder, removeLeftovers } from '#test/support/leftovers.ts';
 
 const FOLDER_PREFIX = 'plumbline-test-run-';
 // Tests kill processes, not machines: what the kernel has is not lost.
@@ -38,8 +38,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function open(): Promise<SharedServer> {
-  await removeLeftovers();
-  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+  await removeLeftovers(FOLDER_PREFIX);
+  const folder = await makeOwnFolder(FOLDER_PREFIX);
   // Root's server runs under another account, which must be able to enter.
   await chmod(folder, 0o711);
   const programs = chosenPrograms();
@@ -63,21 +63,4 @@ function chosenPrograms(): string | undefined {
     );
   }
   return programs;
-}
-
-/** Folders of runs that were killed; their servers ended with them. Those of other accounts are theirs to remove. */
-async function removeLeftovers(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    if (!name.startsWith(FOLDER_PREFIX)) continue;
-    const pid = Number.parseInt(name.slice(FOLDER_PREFIX.length), 10);
-    if (!isAlive(pid)) await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

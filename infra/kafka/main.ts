@@ -1,0 +1,52 @@
+/**
+ * `npm run kafka`: a real Apache Kafka on this machine, until SIGTERM or SIGINT, which end it in order and with 0. What
+ * fails says why in one line, and ends with 1. Data are kept between starts.
+ */
+
+import { relative } from 'node:path';
+import { parseKafkaArguments } from '#infra/kafka/arguments.ts';
+import { type Kafka, startKafka } from '#infra/kafka/kafka-server.ts';
+import { runCommand } from '#infra/local/command.ts';
+import { StartError } from '#infra/local/start-error.ts';
+import { waitForStopSignal } from '#infra/local/stop-signals.ts';
+
+await runCommand(async function runKafka() {
+  const { nodes, port, dataDir } = parseKafkaArguments(process.argv.slice(2), process.env);
+  const stopSignal = waitForStopSignal();
+  const death = Promise.withResolvers<never>();
+  death.promise.catch(() => undefined);
+  const starting = startKafka({
+    dataDir,
+    nodes,
+    ...(port !== undefined && { port }),
+    onProgress: (text) => process.stderr.write(`${text}\n`),
+    onUnexpectedExit: (node, { code, signal }, said) =>
+      death.reject(
+        new StartError(`Kafka ended by itself (${signal ?? `exit code ${code}`}): ${said} (${node.logFile})`),
+      ),
+  });
+  const kafka = await Promise.race([starting, stopSignal.then(() => undefined)]);
+  // Told to stop before it was ready: what was begun ends with this process.
+  if (!kafka) return;
+  greet(kafka, dataDir);
+  try {
+    await Promise.race([stopSignal, death.promise]);
+  } finally {
+    await kafka.stop();
+  }
+});
+process.exit();
+
+function greet({ version, brokers }: Kafka, dataDir: string): void {
+  const place = relative(process.cwd(), dataDir) || '.';
+  process.stdout.write(
+    [
+      `Apache Kafka ${version} listens on ${brokers.join(', ')}; its data lie in ${place}. Ctrl-C stops it.`,
+      '',
+      '# Plumbline on it, in another terminal:',
+      `EVENT_LOG=kafka KAFKA_BROKERS=${brokers.join()} npm start`,
+      '',
+      '',
+    ].join('\n'),
+  );
+}
