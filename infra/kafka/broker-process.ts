@@ -43,7 +43,7 @@ export interface BrokerProcess {
 
 export const LOG_FILE = 'kafka.log';
 export const PID_FILE = 'kafka.pid';
-const LOG_CONFIGURATION = pathToFileURL(fileURLToPath(new URL('log4j2.yaml', import.meta.url))).href;
+const LOG_CONFIGURATION = pathToFileURL(fileURLToPath(new URL('log4j2.properties', import.meta.url))).href;
 
 /** Arguments of Java that every run has: those of the archive's writer and its readers must agree on most. */
 export function javaArguments({ classPath, classArchive }: KafkaPrograms): string[] {

@@ -38,7 +38,8 @@ await runCommand(async function runKafka() {
 process.exit();
 
 function greet({ version, brokers }: Kafka, dataDir: string): void {
-  const place = relative(process.cwd(), dataDir) || '.';
+  const below = relative(process.cwd(), dataDir);
+  const place = below.startsWith('..') ? dataDir : below;
   process.stdout.write(
     [
       `Apache Kafka ${version} listens on ${brokers.join(', ')}; its data lie in ${place}. Ctrl-C stops it.`,

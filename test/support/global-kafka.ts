@@ -10,7 +10,13 @@ import { installKafka, requireProgramsForKafka } from '#infra/kafka/install.ts';
 import { type Kafka, startKafka } from '#infra/kafka/kafka-server.ts';
 import { MissingProgramError } from '#infra/kafka/programs.ts';
 import { messageOf } from '#infra/local/start-error.ts';
-import { FOLDER_PREFIX, type KafkaAnswer, type KafkaOfRun, TEST_SETTINGS } from '#test/support/kafka-of-run.ts';
+import {
+  FOLDER_PREFIX,
+  type KafkaAnswer,
+  type KafkaOfRun,
+  TEST_SETTINGS,
+  chosenVersion,
+} from '#test/support/kafka-of-run.ts';
 import { makeOwnFolder, removeLeftovers } from '#test/support/leftovers.ts';
 
 interface SharedKafka {
@@ -40,7 +46,7 @@ async function open(): Promise<SharedKafka> {
   const problem = await problemOf(requireProgramsForKafka());
   if (isRequired && problem !== undefined) throw new Error(`PLUMBLINE_TEST_KAFKA is "required": ${problem}`);
   if (problem !== undefined) say(`The tests on Apache Kafka are left out: ${problem}`);
-  if (isRequired) await installKafka({ onProgress: say });
+  if (isRequired) await installKafka({ ...chosenVersion(), onProgress: say });
   await removeLeftovers(FOLDER_PREFIX);
 
   let started: Promise<{ kafka: Kafka; folder: string }> | undefined;
@@ -78,6 +84,7 @@ async function problemOf(looking: Promise<void>): Promise<string | undefined> {
 async function start(): Promise<{ kafka: Kafka; folder: string }> {
   const folder = await makeOwnFolder(FOLDER_PREFIX);
   const kafka = await startKafka({
+    ...chosenVersion(),
     dataDir: folder,
     settings: TEST_SETTINGS,
     onProgress: say,

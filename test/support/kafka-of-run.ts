@@ -15,6 +15,12 @@ export interface KafkaAnswer {
 
 export const FOLDER_PREFIX = 'plumbline-test-kafka-';
 
+/** `PLUMBLINE_TEST_KAFKA_VERSION=3.9.2`, say: another Apache Kafka than the one of infra/kafka/pom.xml. */
+export function chosenVersion(): { readonly version?: string } {
+  const version = process.env['PLUMBLINE_TEST_KAFKA_VERSION'];
+  return version ? { version } : {};
+}
+
 /** Retention within seconds; the broker looks for something to delete every five minutes by default. */
 export const TEST_SETTINGS: Readonly<Record<string, string>> = {
   'log.retention.check.interval.ms': '1000',

@@ -2,6 +2,8 @@
  * Real Apache Kafka for tests: one broker that the whole run shares, started when the first test asks for it, and brokers
  * of a test's own, to be killed and frozen. On a machine without Java or Maven these tests are skipped, and the run says
  * so; `PLUMBLINE_TEST_KAFKA=required` makes it fail instead.
+ *
+ * `PLUMBLINE_TEST_KAFKA_VERSION=3.9.2` takes another version than the one of infra/kafka/pom.xml.
  */
 
 import { rm } from 'node:fs/promises';
@@ -10,7 +12,13 @@ import { text } from 'node:stream/consumers';
 import { beforeAll, describe, inject } from 'vitest';
 import { installKafka } from '#infra/kafka/install.ts';
 import { type Kafka, type KafkaOptions, startKafka } from '#infra/kafka/kafka-server.ts';
-import { FOLDER_PREFIX, type KafkaAnswer, type KafkaOfRun, TEST_SETTINGS } from '#test/support/kafka-of-run.ts';
+import {
+  FOLDER_PREFIX,
+  type KafkaAnswer,
+  type KafkaOfRun,
+  TEST_SETTINGS,
+  chosenVersion,
+} from '#test/support/kafka-of-run.ts';
 import { makeOwnFolder } from '#test/support/leftovers.ts';
 
 declare module 'vitest' {
@@ -25,7 +33,7 @@ const INSTALL_TIMEOUT_MS = 600_000;
 export function describeKafka(name: string, tests: () => void): void {
   describe.skipIf(inject('kafka').problem !== undefined)(name, () => {
     // The first time on a machine it fetches, which has nothing to do with how long a test may take.
-    beforeAll(() => installKafka().then(() => undefined), INSTALL_TIMEOUT_MS);
+    beforeAll(() => installKafka(chosenVersion()).then(() => undefined), INSTALL_TIMEOUT_MS);
     tests();
   });
 }
@@ -42,6 +50,7 @@ export async function kafkaBrokers(): Promise<readonly string[]> {
 export async function startTestKafka(options: Omit<KafkaOptions, 'dataDir'> = {}): Promise<Kafka> {
   const folder = await makeOwnFolder(FOLDER_PREFIX);
   const kafka = await startKafka({
+    ...chosenVersion(),
     ...options,
     dataDir: folder,
     settings: { ...TEST_SETTINGS, ...options.settings },
