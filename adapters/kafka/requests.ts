@@ -82,8 +82,10 @@ export async function ask<Name extends keyof Answers>(
   return answer as Answers[Name];
 }
 
+export type BrokerError = ReturnType<typeof createErrorFromCode>;
+
 /** The error of an answer's code, with the broker's words where it had any; undefined for success. */
-export function errorOf(code: number, message?: string | null): Error | undefined {
+export function errorOf(code: number, message?: string | null): BrokerError | undefined {
   if (code === 0) return undefined;
   const error = createErrorFromCode(code);
   if (message) error.message = message;

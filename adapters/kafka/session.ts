@@ -1,0 +1,50 @@
+/**
+ * A visit to the cluster: a client of its own for a few requests, over one connection to each broker that is asked. It
+ * carries nothing over that could be wrong by now, no topic that was deleted and no broker that hangs.
+ */
+
+import { type KafkaSettings, kafkaClient } from '#adapters/kafka/client.ts';
+import { type Broker, type Cluster, clusterOf } from '#adapters/kafka/cluster.ts';
+import { within } from '#adapters/kafka/deadline.ts';
+import { createSockets } from '#adapters/kafka/sockets.ts';
+import type { Logger } from '#core/ports/logger.ts';
+
+export interface SessionDeps {
+  readonly settings: KafkaSettings;
+  readonly logger: Logger;
+}
+
+export interface Session {
+  /** The one to ask for changes: the controller, or where there is no such thing any broker. */
+  controller(): Promise<Broker>;
+  /** One of the brokers, by its number. */
+  broker(nodeId: number): Promise<Broker>;
+}
+
+const REQUEST_TIMEOUT_MS = 8_000;
+
+/** @throws what kafkajs throws, or `Late`. */
+export async function inSession<T>(
+  { settings, logger }: SessionDeps,
+  timeoutMs: number,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const sockets = createSockets();
+  const cluster = clusterOf(kafkaClient(settings, logger, { sockets, requestTimeoutMs: REQUEST_TIMEOUT_MS }));
+  try {
+    return await within(visit(cluster, work), timeoutMs, 'the answer of the Kafka brokers');
+  } finally {
+    // What is still under way is of no use to anybody.
+    sockets.destroy();
+    cluster.disconnect().catch(() => undefined);
+  }
+}
+
+async function visit<T>(cluster: Cluster, work: (session: Session) => Promise<T>): Promise<T> {
+  await cluster.connect();
+  await cluster.refreshMetadata();
+  return work({
+    controller: () => cluster.findControllerBroker(),
+    broker: (nodeId) => cluster.findBroker({ nodeId: String(nodeId) }),
+  });
+}
