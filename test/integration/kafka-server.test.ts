@@ -21,6 +21,7 @@ import { gone, isRunning } from '#test/support/embedded.ts';
 import { describeKafka, kafkaBrokers, startTestKafka } from '#test/support/kafka.ts';
 import { FOLDER_PREFIX } from '#test/support/kafka-of-run.ts';
 import { makeOwnFolder } from '#test/support/leftovers.ts';
+import { startTcpProxy } from '#test/support/tcp-proxy.ts';
 
 let dataDir: string;
 let clusters: Kafka[];
@@ -83,7 +84,12 @@ async function write(brokers: readonly string[], topic: string, values: readonly
 
 /** Reads as many records as there must be, from the beginning. */
 async function read(brokers: readonly string[], topic: string, count: number): Promise<string[]> {
-  const consumer = clientOf(brokers).consumer({ groupId: `${topic}-${count}`, allowAutoTopicCreation: false });
+  const consumer = clientOf(brokers).consumer({
+    groupId: `${topic}-${count}`,
+    allowAutoTopicCreation: false,
+    // It disconnects when the fetch that waits is answered.
+    maxWaitTimeInMs: 100,
+  });
   const values: string[] = [];
   const complete = Promise.withResolvers<undefined>();
   await consumer.connect();
@@ -176,6 +182,20 @@ describeKafka('startKafka()', () => {
     holder.end();
     expect(await holder.exit).toEqual({ code: 0, signal: null, errors: '' });
     await gone(pid);
+  });
+
+  test('tells clients the address that it was given, such as that of a proxy, which its own nodes do not use', async () => {
+    const [port = 0] = await freePorts(1);
+    const proxy = await startTcpProxy({ host: '127.0.0.1', port });
+    const { brokers, internalBrokers } = await start({ port, advertised: [`127.0.0.1:${proxy.port}`] });
+    expect(brokers).toEqual([`127.0.0.1:${proxy.port}`]);
+    const { brokers: told } = await (await adminOf([`127.0.0.1:${port}`])).describeCluster();
+    expect(told).toEqual([{ nodeId: 1, host: '127.0.0.1', port: proxy.port }]);
+    await makeTopic(await adminOf(brokers), 'proxied');
+    await proxy.refuse();
+    await expect(adminOf(brokers, { retry: { retries: 0 } })).rejects.toThrow('ECONNREFUSED');
+    expect(await (await adminOf(internalBrokers)).listTopics()).toEqual(['proxied']);
+    await proxy.stop();
   });
 
   test('refuses a port that is taken when it was asked for that one', async () => {
