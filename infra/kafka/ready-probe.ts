@@ -1,7 +1,7 @@
 /**
  * Whether a broker serves, by the smallest request that tells it: Metadata version 1 without topics, on a bare socket.
  * It is answered 20 to 40 ms after the port opens; a client library would put its own back-off in between.
- * @see https://kafka.apache.org/43/design/protocol/
+ * @see https://kafka.apache.org/protocol
  */
 
 import { connect } from 'node:net';
