@@ -37,6 +37,7 @@ interface Facts {
   readonly name?: unknown;
   /** The broker's error, such as `NOT_LEADER_FOR_PARTITION`. */
   readonly type?: unknown;
+  readonly message?: unknown;
   readonly cause?: unknown;
   /** Of an error that stands for several. */
   readonly errors?: unknown;
@@ -50,19 +51,15 @@ export function failureOf(error: unknown): Failure {
   return 'unavailable';
 }
 
-/** The broker's own word for it, such as `NOT_ENOUGH_REPLICAS`; undefined when no broker said anything. */
-export function errorTypeOf(error: unknown): string | undefined {
-  for (const { type } of chainOf(error)) if (typeof type === 'string') return type;
-  return undefined;
-}
-
 /**
  * The caller's error for what kafkajs threw: that it may pass, and what an operator would have to do.
  * @param subject what was tried, for the message: `topic "…"`.
  */
 export function toUnavailable(error: unknown, subject: string): StatusError {
   if (error instanceof StatusError) return error;
-  return new StatusError('ServiceUnavailable', `${subject}: ${ADVICE[failureOf(error)]}`, {
+  const failure = failureOf(error);
+  const said = failure === 'unavailable' ? brokersWords(error) : undefined;
+  return new StatusError('ServiceUnavailable', `${subject}: ${said ?? ADVICE[failure]}`, {
     details: { retryAfterSeconds: 1 },
     cause: error,
   });
@@ -76,6 +73,14 @@ const ADVICE: Readonly<Record<Failure, string>> = {
   'bad credentials': 'the Kafka brokers refuse the credentials; correct them',
   unavailable: 'the Kafka brokers are not available; try again',
 };
+
+/** Undefined when no broker said anything. */
+function brokersWords(error: unknown): string | undefined {
+  for (const { type, message } of chainOf(error)) {
+    if (typeof type === 'string') return `the Kafka brokers answer ${type} (${String(message)})`;
+  }
+  return undefined;
+}
 
 /** An error and what caused it, outermost first. */
 function* chainOf(error: unknown): Generator<Facts> {

@@ -28,13 +28,20 @@ export interface TopicErrors {
   }[];
 }
 
+export interface ConfigEntry {
+  readonly configName: string;
+  readonly configValue: string | null;
+  /** Where the value comes from. */
+  readonly configSource: number;
+}
+
 export interface ResourceAnswer {
   readonly resources: readonly {
     readonly errorCode: number;
     readonly errorMessage: string | null;
     readonly resourceName: string;
     /** Of DescribeConfigs. */
-    readonly configEntries?: readonly { readonly configName: string; readonly configValue: string | null }[];
+    readonly configEntries?: readonly ConfigEntry[];
   }[];
 }
 
