@@ -33,11 +33,15 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   KafkaJSSASLAuthenticationError: 'bad credentials',
 };
 
-interface Facts {
+export interface Facts {
   readonly name?: unknown;
   /** The broker's error, such as `NOT_LEADER_FOR_PARTITION`. */
   readonly type?: unknown;
   readonly message?: unknown;
+  /** Of the operating system or of TLS, such as `ECONNREFUSED`; of a broker's error, its number. */
+  readonly code?: unknown;
+  /** The address that could not be reached. */
+  readonly broker?: string;
   readonly cause?: unknown;
   /** Of an error that stands for several. */
   readonly errors?: unknown;
@@ -83,7 +87,7 @@ function brokersWords(error: unknown): string | undefined {
 }
 
 /** An error and what caused it, outermost first. */
-function* chainOf(error: unknown): Generator<Facts> {
+export function* chainOf(error: unknown): Generator<Facts> {
   for (let next = error, depth = 0; typeof next === 'object' && next !== null && depth < 8; depth += 1) {
     const facts: Facts = next;
     yield facts;
