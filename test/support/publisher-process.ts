@@ -1,34 +1,78 @@
 /**
- * A publisher as a process of its own, to be killed and frozen. `resident` sleeps and wakes as `npm start` does; `cron`
- * drains again and again, as scheduled functions do. It ends with its standard input.
+ * A publisher as a process of its own, to be killed and frozen: `publisher-process.ts <database> <mode> [<brokers>]`, with
+ * brokers into Kafka. `resident` sleeps and wakes as `npm start` does; `cron` drains again and again, as scheduled functions
+ * do; `commanded` drains once for each line of its standard input and answers with the number of events. Such a line may
+ * name a signal and a step at which it sends that to itself: `SIGKILL begun`. It ends with its standard input.
  */
 
+import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { connect } from '#adapters/postgres/client.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
+import { runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
+import { kafkaPublishing, type PublishingPorts } from '#test/support/kafka-publishing.ts';
+import { type Step, withSteps } from '#test/support/publisher-steps.ts';
 
-const [, , databaseUrl = '', mode = 'resident'] = process.argv;
+const [, , databaseUrl = '', mode = 'resident', brokers] = process.argv;
 const sql = connect(databaseUrl, {
   applicationName: 'plumbline test publisher',
   maxConnections: 4,
   role: 'plumbline_server',
 });
-const outbox = postgresOutbox(sql);
+let armed: { readonly signal: string; readonly step: string } | undefined;
+const kafka =
+  brokers === undefined
+    ? undefined
+    : kafkaPublishing({ sql, brokers: brokers.split(','), ...(mode === 'commanded' && { around: stepByStep }) });
+const outbox = kafka?.outbox ?? postgresOutbox(sql);
 const { signal } = new AbortController();
-
-process.stdin.resume().once('end', () => process.exit());
-process.stdout.write('ready\n');
 // Its connections are cut by tests too; what it cannot do now, it does later.
 const ignore = (): void => undefined;
-if (mode === 'resident') {
+
+process.stdin.once('end', () => process.exit());
+process.stdout.write('ready\n');
+if (mode === 'commanded') {
+  await obey();
+} else {
+  process.stdin.resume();
+  if (mode === 'resident') await Promise.all([kafka && runTopicKeeper(kafka.keeping, signal), publishResidently()]);
+  else await publishRepeatedly();
+}
+
+async function obey(): Promise<void> {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [, signalName, step] = /^(SIG\w+) (.+)$/.exec(line) ?? [];
+    if (signalName !== undefined && step !== undefined) armed = { signal: signalName, step };
+    process.stdout.write(`${await publishOnce({ outbox, onStreamError: ignore })}\n`);
+  }
+}
+
+function stepByStep(ports: PublishingPorts): PublishingPorts {
+  return withSteps(ports, reach);
+}
+
+function reach(step: Step): void {
+  if (armed?.step !== step) return;
+  const { signal: name } = armed;
+  armed = undefined;
+  // At once: there is no later.
+  writeSync(1, `${step}\n`);
+  process.kill(process.pid, name);
+}
+
+async function publishResidently(): Promise<void> {
   await runResidentPublisher(
-    { outbox, sleep: postgresPublisherSleep({ databaseUrl, sql, signal }), onError: ignore },
+    { outbox, sleep: postgresPublisherSleep({ databaseUrl, sql, signal }), onError: ignore, onStreamError: ignore },
     signal,
   );
 }
-for (;;) {
-  await publishOnce({ outbox }).catch(ignore);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+
+async function publishRepeatedly(): Promise<never> {
+  for (;;) {
+    await publishOnce({ outbox, onStreamError: ignore }).catch(ignore);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
