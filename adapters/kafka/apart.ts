@@ -4,6 +4,7 @@
  */
 
 import type { AppendJob } from '#adapters/kafka/append-job.ts';
+import { Late } from '#adapters/kafka/deadline.ts';
 import { failureOf, toUnavailable } from '#adapters/kafka/errors.ts';
 import { type BatchProducer, connectedProducer } from '#adapters/kafka/producer.ts';
 import { RecordTooLarge, TopicLost } from '#core/ports/event-writer.ts';
@@ -26,6 +27,8 @@ export interface Apart {
 
 /** Each with connections of its own. */
 const TOPICS_AT_ONCE = 4;
+/** Brokers take 9 s by default to give up one of theirs that hangs, which no producer leaves by itself. */
+const TRY_MS = 5_000;
 /** Until all brokers know of a topic that was just made: 30 ms on three idle ones. */
 const NEW_TOPIC_MS = 300;
 /** How long a topic stays here after a failure, unless it succeeds before. */
@@ -97,13 +100,15 @@ export function createApart({ createProducer, isMissing, maxBytes }: ApartDeps):
       if (records.length === 0) break;
       try {
         producer ??= await connectedProducer(createProducer, timeLeftMs(job));
-        const offsets = await producer.send(new Map([[job.topic, records]]), timeLeftMs(job));
+        const offsets = await producer.send(new Map([[job.topic, records]]), Math.min(timeLeftMs(job), TRY_MS));
         job.written(records.length, offsets.get(job.topic)!);
       } catch (error) {
         producer = undefined;
         const failure = failureOf(error);
         if (failure === 'too large' && records.length > 1) maxCount = Math.ceil(records.length / 2);
         else if (failure === 'missing topic' && !isAgain) isAgain = await patience();
+        // Its broker hangs. The job's own time is the end; until then, the brokers may have chosen another.
+        else if (error instanceof Late) continue;
         else job.reject(await explain(job, error));
       }
     }

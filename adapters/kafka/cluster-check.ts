@@ -80,7 +80,7 @@ async function firstBroker(settings: KafkaSettings, logger: Logger, sockets: Soc
       throw error;
     }
     try {
-      return await Promise.any(cluster.getNodeIds().map((nodeId) => cluster.findBroker({ nodeId: String(nodeId) })));
+      return await Promise.any(cluster.getNodeIds().map((nodeId) => cluster.findBroker({ nodeId })));
     } catch (error) {
       problems.push(namedProblem(error, address));
       throw error;

@@ -46,6 +46,8 @@ declare module 'kafkajs/src/protocol/requests/index.js' {
 
   export interface Exchange {
     readonly request: Request;
+    /** When it is longer than the client's own. */
+    readonly requestTimeout?: number;
     readonly response: {
       decode(bytes: Buffer): Promise<unknown>;
       /** Throws the first error of an answer, or passes it on. */

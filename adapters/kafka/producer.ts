@@ -40,11 +40,11 @@ export interface BatchProducer {
 }
 
 /** Requests that hang are repeated once by kafkajs before the call's own time is over. */
-const REQUEST_TIMEOUT_MS = 7_000;
+const REQUEST_TIMEOUT_MS = 5_000;
 /** How long the leader waits for its replicas. Shorter than the request's timeout, so that it can say so. */
-const REPLICATION_TIMEOUT_MS = 5_000;
+const REPLICATION_TIMEOUT_MS = 4_000;
 /** A connection takes some 10 ms, and where TLS and a login belong to it a few hundred. */
-const CONNECT_TIMEOUT_MS = 4_000;
+const CONNECT_TIMEOUT_MS = 3_000;
 const CONNECT_ATTEMPTS = 3;
 const CLOSE_TIMEOUT_MS = 5_000;
 // kafkajs wraps its 31-bit sequence numbers to the wrong one, and brokers forget a producer after a day by default.

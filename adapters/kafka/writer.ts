@@ -31,8 +31,8 @@ export interface KafkaEventWriter extends EventWriter {
 
 /** What the caller waits at most. */
 const APPEND_TIMEOUT_MS = 15_000;
-/** Of a joint call. Brokers take 9 s to give up one of theirs; after it there is still time to write apart. */
-const CALL_TIMEOUT_MS = 11_000;
+/** Of a joint call: a broker that hangs holds up the topics of the others for so long. Then there is time to write apart. */
+const CALL_TIMEOUT_MS = 7_000;
 /** To reach any broker at all. */
 const CONNECT_TIMEOUT_MS = 9_000;
 const LOOK_TIMEOUT_MS = 3_000;
