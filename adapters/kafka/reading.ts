@@ -1,0 +1,95 @@
+/**
+ * Reads of what lies behind: with a link of their own and few at a time, so that nobody who catches up delays a tail.
+ */
+
+import { toUnavailable, failureOf } from '#adapters/kafka/errors.ts';
+import type { LinkHolder } from '#adapters/kafka/links.ts';
+import { findWayOn } from '#adapters/kafka/out-of-range.ts';
+import { offsetBehind } from '#adapters/kafka/placing.ts';
+import { createSingleFetch } from '#adapters/kafka/single-fetch.ts';
+import type { Place } from '#adapters/kafka/tail-reader.ts';
+import { takeEvents } from '#adapters/kafka/take-events.ts';
+import { createTurns } from '#adapters/kafka/turns.ts';
+import {
+  type EventLog,
+  type LogPoint,
+  PositionExpired,
+  type ReadLimits,
+  type ReadResult,
+} from '#core/ports/event-log.ts';
+import type { LogIndex } from '#core/ports/log-index.ts';
+import { StatusError } from '#core/status-error.ts';
+
+export interface ReadingDeps {
+  readonly links: LinkHolder;
+  readonly index: LogIndex;
+  /** Something in a topic that is no event of its stream. */
+  readonly onOddity: (topic: string, what: string) => void;
+}
+
+interface Wanted {
+  readonly stream: bigint;
+  readonly after: LogPoint;
+  readonly limits: ReadLimits;
+}
+
+const READS_AT_ONCE = 4;
+/** While the brokers are away; an answer that has begun to wait may take as long again. */
+const PATIENCE_MS = 4_000;
+const RETRY_MS = 100;
+/** More makes it no faster: 256 KiB read 100,000 events/s. */
+const MAX_FETCH_BYTES = 1024 * 1024;
+const MIN_FETCH_BYTES = 64 * 1024;
+const NOTHING: ReadResult = { events: [], more: false };
+
+/** A log's `read`. */
+export function createReading({ links, index, onOddity }: ReadingDeps): EventLog['read'] {
+  const turns = createTurns(READS_AT_ONCE);
+  const fetch = createSingleFetch(links);
+
+  return async function read(stream, after, limits) {
+    const endsAtMs = performance.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return await readNow({ stream, after, limits });
+      } catch (error) {
+        if (error instanceof PositionExpired || error instanceof StatusError) throw error;
+        if (performance.now() >= endsAtMs) throw toUnavailable(error, `the events of stream ${stream}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  };
+
+  async function readNow(wanted: Wanted): Promise<ReadResult> {
+    const { stream, after } = wanted;
+    const indexed = (await index.streams([stream])).get(stream);
+    if (!indexed) return NOTHING;
+    const place = { topic: indexed.topic, offset: offsetBehind(stream, after, indexed) };
+    if (after.seq >= indexed.assigned) return NOTHING;
+    try {
+      return await turns(() => readFrom(place, wanted));
+    } catch (error) {
+      if (failureOf(error) !== 'out of range') throw error;
+      const offset = await findWayOn({ session: await links.get(), index, stream, point: after, place });
+      // The broker that was asked may be none that leads the topic: it is asked again.
+      if (offset === undefined || offset === place.offset) throw error;
+      return turns(() => readFrom({ ...place, offset }, wanted));
+    }
+  }
+
+  /** Goes on until there is an event: over repetitions, and what is none. */
+  async function readFrom(start: Place, { stream, after, limits }: Wanted): Promise<ReadResult> {
+    const { topic } = start;
+    const maxBytes = Math.min(Math.max(limits.maxBytes, MIN_FETCH_BYTES), MAX_FETCH_BYTES);
+    for (let { offset } = start; ;) {
+      const { batches, highWatermark } = await fetch({ topic, offset }, maxBytes);
+      const taken = takeEvents(batches, { stream, seq: after.seq, offset }, limits, (what) =>
+        onOddity(topic, `${what} is no event of stream ${stream}`),
+      );
+      const more = taken.isCut || taken.offset < highWatermark;
+      if (taken.events.length > 0 || !more) return { events: taken.events, more };
+      if (taken.offset === offset) throw new Error(`nothing whole was read of topic ${topic} at offset ${offset}`);
+      ({ offset } = taken);
+    }
+  }
+}
