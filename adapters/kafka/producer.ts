@@ -45,7 +45,8 @@ const REQUEST_TIMEOUT_MS = 5_000;
 const REPLICATION_TIMEOUT_MS = 4_000;
 /** A connection takes some 10 ms, and where TLS and a login belong to it a few hundred. */
 const CONNECT_TIMEOUT_MS = 3_000;
-const CONNECT_ATTEMPTS = 3;
+const ATTEMPTS = 2;
+const ATTEMPTS_WITH_ONES_THAT_HANG = 3;
 const CLOSE_TIMEOUT_MS = 5_000;
 // kafkajs wraps its 31-bit sequence numbers to the wrong one, and brokers forget a producer after a day by default.
 const MAX_RECORDS = 1_000_000_000;
@@ -107,7 +108,7 @@ export function createBatchProducer({ settings, logger, compression }: BatchProd
 }
 
 /**
- * A producer that is connected. Brokers that hang are left for others: each attempt begins with another one.
+ * A producer that is connected. Each attempt begins with another broker: one may hang, or name one that is gone.
  * @throws what kafkajs throws, or `Late`: no broker can be reached.
  */
 export async function connectedProducer(create: () => BatchProducer, timeoutMs: number): Promise<BatchProducer> {
@@ -118,7 +119,8 @@ export async function connectedProducer(create: () => BatchProducer, timeoutMs: 
       await producer.connect(Math.min(CONNECT_TIMEOUT_MS, endsAtMs - performance.now()));
       return producer;
     } catch (error) {
-      if (!(error instanceof Late) || attempt === CONNECT_ATTEMPTS || performance.now() >= endsAtMs) throw error;
+      const attempts = error instanceof Late ? ATTEMPTS_WITH_ONES_THAT_HANG : ATTEMPTS;
+      if (attempt >= attempts || performance.now() >= endsAtMs) throw error;
     }
   }
 }

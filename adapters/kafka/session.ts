@@ -15,7 +15,7 @@ export interface SessionDeps {
 }
 
 export interface Session {
-  /** The one to ask for changes: the controller, or where there is no such thing any broker. */
+  /** The one to ask for changes: the controller. Another broker when it cannot be reached; of those, any will mostly do. */
   controller(): Promise<Broker>;
   /** One of the brokers, by its number. */
   broker(nodeId: number): Promise<Broker>;
@@ -44,7 +44,15 @@ async function visit<T>(cluster: Cluster, work: (session: Session) => Promise<T>
   await cluster.connect();
   await cluster.refreshMetadata();
   return work({
-    controller: () => cluster.findControllerBroker(),
+    controller: () => cluster.findControllerBroker().catch(() => anyBroker(cluster)),
     broker: (nodeId) => cluster.findBroker({ nodeId: String(nodeId) }),
   });
+}
+
+async function anyBroker(cluster: Cluster): Promise<Broker> {
+  try {
+    return await Promise.any(cluster.getNodeIds().map((nodeId) => cluster.findBroker({ nodeId })));
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  }
 }

@@ -1,6 +1,6 @@
 /** Events to be written to Kafka, and what lies there, read without any code of the adapter that wrote it. */
 
-import { type IHeaders, Kafka, logLevel, PartitionAssigners } from 'kafkajs';
+import { type IHeaders, Kafka, type KafkaConfig, logLevel, PartitionAssigners } from 'kafkajs';
 import type { KafkaSettings } from '#adapters/kafka/client.ts';
 import type { NumberedEvent } from '#core/event.ts';
 
@@ -65,8 +65,17 @@ export interface WrittenRecord {
 }
 
 /** All records of a topic, from its first to its last offset, by a stock client. */
-export async function readTopic(brokers: readonly string[], topic: string): Promise<WrittenRecord[]> {
-  const kafka = new Kafka({ brokers: [...brokers], logLevel: logLevel.NOTHING, retry: { retries: 8 } });
+export async function readTopic(
+  brokers: readonly string[],
+  topic: string,
+  { sasl }: Pick<KafkaSettings, 'sasl'> = {},
+): Promise<WrittenRecord[]> {
+  const kafka = new Kafka({
+    brokers: [...brokers],
+    logLevel: logLevel.NOTHING,
+    retry: { retries: 8 },
+    ...(sasl && { sasl: sasl as NonNullable<KafkaConfig['sasl']> }),
+  });
   const cluster = openCluster(kafka);
   await cluster.connect();
   try {
