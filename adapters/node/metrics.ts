@@ -7,6 +7,7 @@ export interface Metrics {
   readonly registry: Registry;
   readonly published: Counter;
   readonly publishErrors: Counter;
+  readonly lostTopics: Counter;
   readonly activeStreams: Gauge;
   readonly endedStreams: Counter<'reason'>;
   readonly isolationViolations: Counter;
@@ -42,6 +43,11 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
     'Streams held by a record that cannot be published',
     (state) => state.quarantinedStreams,
   );
+  outboxGauge(
+    'plumbline_unready_topics',
+    'Streams held because their topic is not there',
+    (state) => state.unreadyTopics,
+  );
 
   return {
     registry,
@@ -53,6 +59,11 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
     publishErrors: new Counter({
       name: 'plumbline_publish_errors_total',
       help: 'Attempts to publish that failed',
+      registers,
+    }),
+    lostTopics: new Counter({
+      name: 'plumbline_lost_topics_total',
+      help: 'Topics that the brokers lost; their streams go on in others',
       registers,
     }),
     activeStreams: new Gauge({ name: 'plumbline_watch_active_streams', help: 'Open watch streams', registers }),

@@ -13,7 +13,9 @@ export async function readOutboxState(sql: Sql): Promise<OutboxState> {
         select min(o.occurred_at) from plumbline.stream s cross join lateral (
           select occurred_at from plumbline.outbox where stream = s.id order by id limit 1) o), clock_timestamp())))::float8
         as "oldestSeconds",
-      (select count(*) from plumbline.quarantine)::float8 as "quarantinedStreams"`;
+      (select count(*) from plumbline.quarantine)::float8 as "quarantinedStreams",
+      (select count(*) from plumbline.frontier f join plumbline.topic t on t.name = f.topic
+        where t.removed_at is null and (t.ready_at is null or t.missing_since is not null))::float8 as "unreadyTopics"`;
   if (!row) throw new Error('the outbox state has no row');
   return row;
 }

@@ -52,7 +52,8 @@ async function turn(
 
   async function takeStreams(): Promise<void> {
     for (let stream = waiting.shift(); stream !== undefined && !signal?.aborted; stream = waiting.shift()) {
-      published += await publishOrLeave(stream);
+      const count = await publishOrLeave(stream);
+      published += count;
     }
   }
 

@@ -12,10 +12,8 @@ import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
-import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
-import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
@@ -31,7 +29,10 @@ import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
 import { authenticate } from '#http/authenticate.ts';
 import type { Config } from '#infra/local/config.ts';
+import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
+import { watchLogChoice } from '#infra/local/log-switch.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
+import { createPublisherReports, type PublisherReports } from '#infra/local/publisher-reports.ts';
 import { loadKinds } from '#infra/local/kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
 import type { Started } from '#infra/local/started.ts';
@@ -83,16 +84,19 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   };
   started.push({ name: 'database connections', stop: () => endAll(Object.values(pools)) });
   const metrics = createMetrics(() => readOutboxState(pools.ops));
+  const reports = createPublisherReports(metrics, logger);
+  const eventLog = await openEventLog({ config, databaseUrl, logger, pools, reports });
+  started.push({ name: 'event log', stop: () => eventLog.close() });
   const opsServer = await startOpsServer({
     host: config.host,
     port: config.opsPort,
     registry: metrics.registry,
-    checks: localReadiness(pools.ops),
+    checks: localReadiness(pools.ops, reports.lastFailure),
   });
   started.push({ name: 'operations listener', stop: () => opsServer.stop() });
 
   const lifetime = new AbortController();
-  const running = startBackground({ config, databaseUrl, logger, metrics, pools, signal: lifetime.signal });
+  const running = startBackground({ config, databaseUrl, eventLog, logger, reports, pools, signal: lifetime.signal });
   started.push({
     name: 'publisher',
     async stop() {
@@ -103,8 +107,10 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
 
   const box = secretBox(await loadCursorKeys(pools.ops, randomBytes));
   const cursors = createCursors(box);
-  const log = postgresEventLog(pools.watch);
+  const { log } = eventLog;
   const streams = postgresStreams(pools.watch);
+  const chosen = config.kafka ? 'kafka' : 'postgres';
+  watchLogChoice({ sql: pools.ops, streams, log: chosen, onSwitched: stopWithoutLog }, lifetime.signal);
   const hub: Hub = createHub({
     log,
     streams,
@@ -150,6 +156,12 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   started.push({ name: 'streams', stop: () => hub.stop() });
 
   return { publicUrl: publicServer.url, controllerUrl: controllerServer.url, opsUrl: opsServer.url };
+
+  function stopWithoutLog(now: string): void {
+    logger.fatal(`the events of this installation lie in the log "${now}" now; start again with EVENT_LOG=${now}`);
+    process.exitCode = 1;
+    process.kill(process.pid, 'SIGTERM');
+  }
 }
 
 /** Nothing runs any more; but the driver waits for connections that were lost under a statement. */
@@ -160,8 +172,9 @@ async function endAll(pools: readonly Sql[]): Promise<void> {
 interface BackgroundOptions {
   readonly config: Config;
   readonly databaseUrl: string;
+  readonly eventLog: InstanceLog;
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly reports: PublisherReports;
   readonly pools: { readonly publish: Sql; readonly retention: Sql };
   readonly signal: AbortSignal;
 }
@@ -170,29 +183,21 @@ interface BackgroundOptions {
 async function startBackground({
   config,
   databaseUrl,
+  eventLog,
   logger,
-  metrics,
+  reports,
   pools,
   signal,
 }: BackgroundOptions): Promise<void> {
   const retention = postgresRetention(pools.retention);
   const publisher = {
-    outbox: postgresOutbox(pools.publish),
+    outbox: eventLog.outbox,
     sleep: postgresPublisherSleep({ databaseUrl, sql: pools.publish, signal }),
-    onPublished: (_stream: bigint, count: number) => metrics.published.inc(count),
-    onQuarantined: (stream: bigint, reason: string) =>
-      logger.error({ stream: String(stream), reason }, 'a record cannot be published and holds its stream'),
-    onStreamError: (stream: bigint, error: unknown) => {
-      metrics.publishErrors.inc();
-      logger.error({ stream: String(stream), err: error }, 'a stream cannot be published; it is tried again');
-    },
-    onError: (error: unknown) => {
-      metrics.publishErrors.inc();
-      logger.warn({ err: error }, 'publishing failed; it is tried again');
-    },
+    ...reports,
   };
   const olderThanMs = config.eventRetentionHours * 3_600_000;
   await Promise.all([
+    eventLog.run(signal),
     runResidentPublisher(publisher, signal),
     runRetention(
       {

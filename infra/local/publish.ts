@@ -1,15 +1,16 @@
 /** `npm run publish`: drains the outbox once, for cron. Any number of them, and of resident publishers, may run at once. */
 
 import { randomUUID } from 'node:crypto';
+import { destination, pino } from 'pino';
 import { connect } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
-import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
+import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
@@ -24,25 +25,43 @@ await runCommand(async function publish() {
     maxConnections: 4,
     role: 'plumbline_server',
   });
+  const logger = pino({ level: 'warn' }, destination(2));
+  let eventLog: InstanceLog | undefined;
   try {
+    eventLog = await openEventLog({
+      config,
+      databaseUrl,
+      logger,
+      pools: { watch: sql, publish: sql },
+      reports: { onTopicLost: (topic, reason) => fail(`topic ${topic} is lost: ${reason}`), onTopicError },
+    });
     await maintainLog({
       retention: postgresRetention(sql),
       leases: postgresLeases(sql, randomUUID()),
       olderThanMs: config.eventRetentionHours * 3_600_000,
     });
+    await eventLog.prepare();
     const published = await publishOnce({
-      outbox: postgresOutbox(sql),
+      outbox: eventLog.outbox,
       onQuarantined(stream, reason) {
-        process.stderr.write(`stream ${stream} is held: ${reason}\n`);
-        process.exitCode = 1;
+        fail(`stream ${stream} is held: ${reason}`);
       },
       onStreamError(stream, error) {
-        process.stderr.write(`stream ${stream} cannot be published: ${messageOf(error)}\n`);
-        process.exitCode = 1;
+        fail(`stream ${stream} cannot be published: ${messageOf(error)}`);
       },
     });
     process.stdout.write(`published ${published} events\n`);
   } finally {
+    await eventLog?.close();
     await sql.end({ timeout: 1 });
   }
 });
+
+function onTopicError(error: unknown, topic: string | undefined): void {
+  fail(`${topic === undefined ? 'topics' : `topic ${topic}`} cannot be looked after: ${messageOf(error)}`);
+}
+
+function fail(message: string): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 1;
+}

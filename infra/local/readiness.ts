@@ -7,7 +7,8 @@ import { captureProblems, readOutboxState } from '#adapters/postgres/outbox-stat
 /** An older unpublished event means that watchers are cut off from the present. */
 const MAX_OUTBOX_AGE_SECONDS = 30;
 
-export function localReadiness(sql: Sql): readonly ReadinessCheck[] {
+/** @param lastFailure of publishing, to tell why events are old. */
+export function localReadiness(sql: Sql, lastFailure: () => string | undefined): readonly ReadinessCheck[] {
   return [
     {
       name: 'database',
@@ -25,10 +26,15 @@ export function localReadiness(sql: Sql): readonly ReadinessCheck[] {
     {
       name: 'publishing',
       async check(): Promise<void> {
-        const { oldestSeconds, quarantinedStreams } = await readOutboxState(sql);
+        const { oldestSeconds, quarantinedStreams, unreadyTopics } = await readOutboxState(sql);
         if (oldestSeconds <= MAX_OUTBOX_AGE_SECONDS) return;
-        const held = quarantinedStreams > 0 ? `; ${quarantinedStreams} streams are held by quarantined records` : '';
-        throw new Error(`the oldest unpublished event is ${Math.round(oldestSeconds)} s old${held}`);
+        const reasons = [
+          `the oldest unpublished event is ${Math.round(oldestSeconds)} s old`,
+          ...(quarantinedStreams > 0 ? [`${quarantinedStreams} streams are held by quarantined records`] : []),
+          ...(unreadyTopics > 0 ? [`${unreadyTopics} streams have no topic`] : []),
+          lastFailure() ?? [],
+        ];
+        throw new Error(reasons.flat().join('; '));
       },
     },
   ];

@@ -55,4 +55,6 @@ export interface OutboxState {
   /** Age of the oldest record; 0 when there is none. Streams that are held by quarantine count too. */
   readonly oldestSeconds: number;
   readonly quarantinedStreams: number;
+  /** Streams whose topic is not made yet, or missing. */
+  readonly unreadyTopics: number;
 }

@@ -1,0 +1,46 @@
+/** `npm run migrate-log -- --to kafka|postgres`: moves an installation's events to the other log. */
+
+import { parseArgs } from 'node:util';
+import { pino } from 'pino';
+import { LogMismatch, switchLog } from '#adapters/postgres/log-choice.ts';
+import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { runCommand } from '#infra/local/command.ts';
+import { findWantedLog } from '#infra/local/event-log.ts';
+import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { StartError } from '#infra/local/start-error.ts';
+
+const USAGE = 'usage: npm run migrate-log -- --to kafka|postgres';
+
+await runCommand(async function migrateLog() {
+  const to = readTarget(process.argv.slice(2));
+  // What the brokers must be known by is checked as at a start.
+  const config = readConfig({ ...process.env, EVENT_LOG: to }, { isTerminal: process.stdout.isTTY });
+  const databaseUrl = await findDatabaseUrl(config);
+  try {
+    await assertSchemaIsCurrent(databaseUrl);
+    const streams = await switchLog(databaseUrl, await findWantedLog(config, pino({ level: 'silent' })));
+    process.stdout.write(streams === 0 ? `the log is ${to} already\n` : report(streams, to));
+  } catch (error) {
+    const isForOperator = error instanceof SchemaMismatch || error instanceof LogMismatch;
+    throw isForOperator ? new StartError(error.message, { cause: error }) : error;
+  }
+});
+
+function report(streams: number, to: string): string {
+  return (
+    `${streams} streams moved to the log ${to}; start the servers with EVENT_LOG=${to}. ` +
+    'Those that still run with the other log end within seconds. ' +
+    'Watchers that had read everything go on; others are told 410 and list again.\n'
+  );
+}
+
+function readTarget(args: string[]): 'kafka' | 'postgres' {
+  try {
+    const { to } = parseArgs({ args, options: { to: { type: 'string' } } }).values;
+    if (to === 'kafka' || to === 'postgres') return to;
+  } catch (error) {
+    throw new StartError(USAGE, { cause: error });
+  }
+  throw new StartError(USAGE);
+}
