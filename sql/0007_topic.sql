@@ -6,6 +6,8 @@ create table plumbline.log_choice (
   only_row boolean primary key default true check (only_row),
   log text not null default 'postgres' check (log in ('postgres', 'kafka')),
   topic_prefix text not null default 'plumbline.events.' check (topic_prefix ~ '^[a-zA-Z0-9._-]{0,100}$'),
+  -- Part of every topic's name: another database at the same brokers has streams of the same numbers.
+  installation text not null default left(replace(gen_random_uuid()::text, '-', ''), 8),
   -- Of the brokers that hold the topics. Another cluster knows none of them, which would look as if all were lost.
   cluster_id text
 );
@@ -48,7 +50,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   made text;
 begin
-  select c.topic_prefix || s.tenant || '.' || s.id || coalesce('-' || nullif(
+  select c.topic_prefix || s.tenant || '.' || c.installation || '.' || s.id || coalesce('-' || nullif(
       (select count(*) from plumbline.topic t where t.stream = s.id), 0), '')
     into strict made
     from plumbline.log_choice c, plumbline.stream s where s.id = p_stream;
@@ -181,7 +183,7 @@ begin
     return;
   end if;
   perform plumbline.report_stream(ready.stream, 'True', 'TopicReady',
-    format('events are kept for %s h%s', p_retention_ms / 3600000, coalesce(format(' or %s bytes', p_retention_bytes), '')));
+    format('events are kept for %s h', p_retention_ms / 3600000) || coalesce(', or ' || p_retention_bytes || ' bytes', ''));
   perform pg_notify('plumbline_outbox', '');
 end
 $$;

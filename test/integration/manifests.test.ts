@@ -18,6 +18,7 @@ let sql: Sql;
 let server: Sql;
 let first: Manifests;
 let second: Manifests;
+let installation: string;
 let tenants = 0;
 let tenant: string;
 let stream: bigint;
@@ -26,6 +27,9 @@ beforeAll(async () => {
   database = await prepareDatabase([]);
   ({ sql } = database);
   await switchLog(database.url, KAFKA);
+  [{ installation } = { installation: '' }] = await sql<
+    { installation: string }[]
+  >`select installation from plumbline.log_choice`;
   server = connect(database.url, { applicationName: 'test server', role: 'plumbline_server' });
   first = postgresManifests(server, 'first');
   second = postgresManifests(server, 'second');
@@ -48,7 +52,7 @@ describe('a batch', () => {
     await provision();
     await write('a', 'b', 'c');
     const batch = await begin(first);
-    expect(batch).toMatchObject({ topic: `test.${tenant}.${stream}`, lastPosition: undefined });
+    expect(batch).toMatchObject({ topic: topicName(), lastPosition: undefined });
     expect(numbersOf(batch)).toEqual([
       [1n, 'a'],
       [2n, 'b'],
@@ -208,15 +212,15 @@ describe('a record that the log refuses', () => {
 });
 
 describe('a topic', () => {
-  test('is due once, named after its tenant and its stream; until it is ready its stream is held', async () => {
+  test('is due once, named after its tenant, its installation and its stream; until it is ready its stream is held', async () => {
     await write('a');
     expect(await postgresOutbox(server).pendingStreams()).not.toContain(stream);
     expect(await first.begin(stream, WIDE)).toBe('held');
-    expect(await due()).toEqual([{ name: `test.${tenant}.${stream}`, stream, deed: 'ensure', settings: SETTINGS }]);
+    expect(await due()).toEqual([{ name: topicName(), stream, deed: 'ensure', settings: SETTINGS }]);
     await provision();
     expect(await due()).toEqual([]);
     expect(await status()).toMatchObject({
-      eventStream: { id: String(stream), topic: `test.${tenant}.${stream}` },
+      eventStream: { id: String(stream), topic: topicName() },
       conditions: [{ type: 'EventStreamReady', status: 'True', reason: 'TopicReady' }],
     });
   });
@@ -227,7 +231,7 @@ describe('a topic', () => {
       where api_group = 'plumbline.dev' and name = ${tenant}`;
     const settings = { retentionMs: 7_200_000, retentionBytes: 5_000_000 };
     expect(await due()).toMatchObject([{ deed: 'ensure', settings }]);
-    await postgresTopics(server).markReady(`test.${tenant}.${stream}`, settings);
+    await postgresTopics(server).markReady(topicName(), settings);
     expect(await due()).toEqual([]);
   });
 
@@ -235,7 +239,7 @@ describe('a topic', () => {
     await provision();
     await write('a');
     const topics = postgresTopics(server);
-    const name = `test.${tenant}.${stream}`;
+    const name = topicName();
     expect(await topics.markMissing(name)).toBe(false);
     expect(await first.begin(stream, WIDE)).toBe('held');
     expect((await topics.current()).find((topic) => topic.name === name)).toMatchObject({ isMissing: true });
@@ -246,7 +250,7 @@ describe('a topic', () => {
 
   test('that is missing for long is lost', async () => {
     await provision();
-    const name = `test.${tenant}.${stream}`;
+    const name = topicName();
     await postgresTopics(server).markMissing(name);
     await sql`update plumbline.topic set missing_since = missing_since - interval '1 minute' where name = ${name}`;
     expect(await postgresTopics(server).markMissing(name)).toBe(true);
@@ -257,7 +261,7 @@ describe('a topic', () => {
     await write('a', 'b');
     await first.complete(await begin(first), [{ firstPosition: 8n, count: 2 }]);
     await write('c');
-    const name = `test.${tenant}.${stream}`;
+    const name = topicName();
     await postgresTopics(server).replace(name, 'it was deleted');
     await postgresTopics(server).replace(name, 'told twice');
     expect(await index()).toMatchObject({ topic: `${name}-1`, firstSeq: 3n, start: { seq: 2n }, head: { seq: 2n } });
@@ -290,7 +294,7 @@ describe('a topic', () => {
     await write('d');
     await first.complete(await begin(first), [{ firstPosition: 9n, count: 1 }]);
     const log = postgresLogIndex(server);
-    const name = `test.${tenant}.${stream}`;
+    const name = topicName();
     await log.advanceStart(name, 6n);
     expect((await index())?.start).toEqual({ seq: 2n, position: 5n });
     await log.advanceStart(name, 5n);
@@ -306,10 +310,20 @@ describe('a topic', () => {
     await sql`delete from plumbline.resource where api_group = 'plumbline.dev' and name = ${tenant}`;
     expect(await due()).toEqual([]);
     await sql`update plumbline.stream set closed_at = closed_at - interval '1 hour' where id = ${stream}`;
-    expect(await due()).toEqual([{ name: `test.${tenant}.${stream}`, stream, deed: 'remove' }]);
-    await postgresTopics(server).markRemoved(`test.${tenant}.${stream}`);
+    expect(await due()).toEqual([{ name: topicName(), stream, deed: 'remove' }]);
+    await postgresTopics(server).markRemoved(topicName());
     expect(await due()).toEqual([]);
   });
+});
+
+test('databases at the same brokers have no topic in common', async () => {
+  const other = await prepareDatabase([]);
+  await switchLog(other.url, KAFKA);
+  const names = (await postgresTopics(other.sql).due(SETTINGS)).map(({ name }) => name);
+  expect(names).toHaveLength(1);
+  const ours = await sql<{ name: string }[]>`select name from plumbline.topic where stream = 1`;
+  expect(ours.map(({ name }) => name)).not.toEqual(names);
+  await other.close();
 });
 
 test('a stream in a topic cannot be published into the database, nor the reverse', async () => {
@@ -321,6 +335,11 @@ test('a stream in a topic cannot be published into the database, nor the reverse
   await expect(postgresManifests(other.sql, 'x').begin(row?.id ?? 0n, WIDE)).rejects.toThrow(/not in a topic/);
   await other.close();
 });
+
+/** Of the tenant's stream: no other database has one of this name. */
+function topicName(): string {
+  return `test.${tenant}.${installation}.${stream}`;
+}
 
 async function provision(): Promise<void> {
   for (const topic of await due())
