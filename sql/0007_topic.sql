@@ -6,8 +6,11 @@ create table plumbline.log_choice (
   only_row boolean primary key default true check (only_row),
   log text not null default 'postgres' check (log in ('postgres', 'kafka')),
   topic_prefix text not null default 'plumbline.events.' check (topic_prefix ~ '^[a-zA-Z0-9._-]{0,100}$'),
-  -- Part of every topic's name: another database at the same brokers has streams of the same numbers.
-  installation text not null default left(replace(gen_random_uuid()::text, '-', ''), 8),
+  -- Part of every topic's name, made when the log becomes Kafka: other databases at the same brokers have streams of the
+  -- same numbers.
+  installation text not null default '',
+  -- Which database that was. A copy of it must not go on in the same topics.
+  database_identity text not null default '',
   -- Of the brokers that hold the topics. Another cluster knows none of them, which would look as if all were lost.
   cluster_id text
 );
@@ -247,24 +250,32 @@ begin
 end
 $$;
 
+-- Tells this database from its copies: pg_dump, createdb --template and a restore elsewhere change it, a failover does not.
+create function plumbline.database_identity() returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select (select system_identifier from pg_control_system()) || '/' || oid from pg_database where datname = current_database()
+$$;
+
 -- Moves an installation from one log to the other, all streams at once; new topics get names with this prefix, at the
--- brokers of this cluster. Nothing that is captured is lost; readers at the head go on, and all others are told that what
--- they have not read is gone. Returns the number of streams; 0 when the log is that one already.
+-- brokers of this cluster. A copy of a database whose events lie in Kafka gets topics of its own in the same way. Nothing
+-- that is captured is lost; readers at the head go on, and all others are told that what they have not read is gone.
+-- Returns the number of streams; 0 when the log is that one already.
 create function plumbline.switch_log(p_log text, p_topic_prefix text, p_cluster_id text) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  before text;
+  before plumbline.log_choice;
   moved bigint;
   streams integer := 0;
 begin
-  select log into strict before from plumbline.log_choice for update;
-  update plumbline.log_choice set log = p_log, topic_prefix = coalesce(p_topic_prefix, topic_prefix),
-    cluster_id = case p_log when 'kafka' then p_cluster_id end
-    where (log, topic_prefix, cluster_id) is distinct from
-      (p_log, coalesce(p_topic_prefix, topic_prefix), case p_log when 'kafka' then p_cluster_id end);
-  if before = p_log then
+  select * into strict before from plumbline.log_choice for update;
+  if before.log = p_log and (p_log = 'postgres' or before.database_identity = plumbline.database_identity()) then
+    update plumbline.log_choice set topic_prefix = coalesce(p_topic_prefix, topic_prefix), cluster_id = p_cluster_id
+      where (topic_prefix, cluster_id) is distinct from (coalesce(p_topic_prefix, topic_prefix), p_cluster_id);
     return 0;
   end if;
+  update plumbline.log_choice set log = p_log, topic_prefix = coalesce(p_topic_prefix, topic_prefix),
+    cluster_id = p_cluster_id, database_identity = plumbline.database_identity(),
+    installation = left(replace(gen_random_uuid()::text, '-', ''), 8);
   for moved in select stream from plumbline.frontier order by stream loop
     perform plumbline.end_readers(moved);
     delete from plumbline.manifest where stream = moved;
@@ -283,5 +294,5 @@ end
 $$;
 
 grant execute on function plumbline.replace_topic, plumbline.due_topics, plumbline.mark_topic_ready,
-  plumbline.mark_topic_removed, plumbline.mark_topic_missing, plumbline.mark_topic_found, plumbline.advance_start
-  to plumbline_server;
+  plumbline.mark_topic_removed, plumbline.mark_topic_missing, plumbline.mark_topic_found, plumbline.advance_start,
+  plumbline.database_identity to plumbline_server;

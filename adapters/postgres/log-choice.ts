@@ -8,6 +8,8 @@ export interface LogChoice {
   readonly log: LogName;
   /** Of the brokers that hold the topics; absent before the first. */
   readonly clusterId: string | null;
+  /** The database is a copy of the one whose events lie in Kafka. */
+  readonly isCopy: boolean;
 }
 
 /** What a process would have. */
@@ -23,7 +25,10 @@ export class LogMismatch extends Error {
 export async function readLogChoice(sql: Sql): Promise<LogChoice> {
   const [row] = await guarded(
     'log choice',
-    () => sql<LogChoice[]>`select log, cluster_id as "clusterId" from plumbline.log_choice`,
+    () => sql<LogChoice[]>`
+    select log, cluster_id as "clusterId",
+      log = 'kafka' and database_identity <> plumbline.database_identity() as "isCopy"
+    from plumbline.log_choice`,
   );
   if (!row) throw new Error('plumbline.log_choice has no row');
   return row;
@@ -35,9 +40,10 @@ export async function readLogChoice(sql: Sql): Promise<LogChoice> {
  */
 export async function chooseLog(databaseUrl: string, wanted: WantedLog): Promise<void> {
   await asOwner(databaseUrl, async (sql) => {
-    const { log, clusterId } = await readLogChoice(sql);
-    if (log === wanted.log) assertSameCluster(wanted, clusterId);
-    else await assertNothingPublished(sql, log, wanted.log);
+    const choice = await readLogChoice(sql);
+    if (choice.log !== wanted.log) await assertNothingPublished(sql, choice.log, wanted.log);
+    else if (choice.isCopy) throw copied();
+    else assertSameCluster(wanted, choice);
     await adopt(sql, wanted);
   });
 }
@@ -45,8 +51,8 @@ export async function chooseLog(databaseUrl: string, wanted: WantedLog): Promise
 /** Moves the installation to this log, whatever it had; see switch_log. Returns the number of streams that were moved. */
 export async function switchLog(databaseUrl: string, wanted: WantedLog): Promise<number> {
   return asOwner(databaseUrl, async (sql) => {
-    const { log, clusterId } = await readLogChoice(sql);
-    if (log === wanted.log) assertSameCluster(wanted, clusterId);
+    const choice = await readLogChoice(sql);
+    if (choice.log === wanted.log && !choice.isCopy) assertSameCluster(wanted, choice);
     return adopt(sql, wanted);
   });
 }
@@ -59,12 +65,20 @@ async function adopt(sql: Sql, wanted: WantedLog): Promise<number> {
   return row?.streams ?? 0;
 }
 
-function assertSameCluster(wanted: WantedLog, clusterId: string | null): void {
+function assertSameCluster(wanted: WantedLog, { clusterId }: LogChoice): void {
   if (wanted.log !== 'kafka' || clusterId === null || clusterId === wanted.clusterId) return;
   throw new LogMismatch(
     `KAFKA_BROKERS leads to the cluster ${wanted.clusterId}, but the topics of this installation are in the cluster ` +
       `${clusterId}. Set KAFKA_BROKERS to that one; to begin anew in another, move to the PostgreSQL log first ` +
       `(npm run migrate-log -- --to postgres) and then to Kafka`,
+  );
+}
+
+function copied(): LogMismatch {
+  return new LogMismatch(
+    'this database is a copy of another one, or was moved to another server: in the same topics, the events of both ' +
+      'would be mixed. Give it topics of its own (npm run migrate-log -- --to kafka); watchers of this database that ' +
+      'had not read everything list again',
   );
 }
 

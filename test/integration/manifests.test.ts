@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
-import { switchLog } from '#adapters/postgres/log-choice.ts';
+import { chooseLog, LogMismatch, switchLog } from '#adapters/postgres/log-choice.ts';
 import { postgresLogIndex } from '#adapters/postgres/log-index.ts';
 import { postgresManifests } from '#adapters/postgres/manifests.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
@@ -323,7 +323,23 @@ test('databases at the same brokers have no topic in common', async () => {
   expect(names).toHaveLength(1);
   const ours = await sql<{ name: string }[]>`select name from plumbline.topic where stream = 1`;
   expect(ours.map(({ name }) => name)).not.toEqual(names);
+  await expect(chooseLog(other.url, KAFKA)).resolves.toBeUndefined();
   await other.close();
+});
+
+test('a copy of a database is refused its topics, and gets others when it is told to', async () => {
+  const copy = await prepareDatabase(['acme']);
+  await switchLog(copy.url, KAFKA);
+  const before = await topicsOf(copy.sql);
+  await copy.sql`update plumbline.log_choice set database_identity = 'that of the original'`;
+  await expect(chooseLog(copy.url, KAFKA)).rejects.toThrow(LogMismatch);
+  expect(await topicsOf(copy.sql)).toEqual(before);
+  expect(await switchLog(copy.url, KAFKA)).toBe(2);
+  await chooseLog(copy.url, KAFKA);
+  const after = await topicsOf(copy.sql);
+  expect(after).toHaveLength(2);
+  expect(after.filter((name) => before.includes(name))).toEqual([]);
+  await copy.close();
 });
 
 test('a stream in a topic cannot be published into the database, nor the reverse', async () => {
@@ -335,6 +351,11 @@ test('a stream in a topic cannot be published into the database, nor the reverse
   await expect(postgresManifests(other.sql, 'x').begin(row?.id ?? 0n, WIDE)).rejects.toThrow(/not in a topic/);
   await other.close();
 });
+
+async function topicsOf(of: Sql): Promise<readonly string[]> {
+  const rows = await of<{ topic: string }[]>`select topic from plumbline.frontier order by stream`;
+  return rows.map(({ topic }) => topic);
+}
 
 /** Of the tenant's stream: no other database has one of this name. */
 function topicName(): string {
