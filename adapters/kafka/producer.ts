@@ -70,7 +70,7 @@ export function createBatchProducer({ settings, logger, compression }: BatchProd
     },
 
     async send(batch, timeoutMs) {
-      const topicMessages = [...batch].map(([topic, messages]) => ({ topic, messages: [...messages] }));
+      const topicMessages = [...batch].map(([topic, messages]) => ({ topic, messages: OnePartition.from(messages) }));
       for (const { messages } of topicMessages) records += messages.length;
       const sent = producer.sendBatch({
         acks: -1,
@@ -104,6 +104,16 @@ export function createBatchProducer({ settings, logger, compression }: BatchProd
       producer.disconnect().catch(() => undefined);
       throw error;
     }
+  }
+}
+
+/**
+ * kafkajs sorts records into partitions by a reduction that copies the list once for each record: 2 KiB of garbage a
+ * record in a call of 500. Ours have one partition.
+ */
+class OnePartition extends Array<EventRecord> {
+  override reduce(): never {
+    return { 0: this } as never;
   }
 }
 
