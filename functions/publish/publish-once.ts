@@ -3,6 +3,7 @@
  * processes may do so at once; who finds a stream busy leaves it to the other.
  */
 
+import { pause } from '#functions/publish/pause.ts';
 import { type BatchLimits, type Outbox, RecordRejected } from '#core/ports/outbox.ts';
 import { StatusError } from '#core/status-error.ts';
 
@@ -10,6 +11,14 @@ import { StatusError } from '#core/status-error.ts';
 const BATCH: BatchLimits = { maxCount: 500, maxBytes: 4 * 1024 * 1024 };
 /** The log in Kafka sends what they have in one request. */
 const STREAMS_AT_ONCE = 16;
+/** A stream that takes longer, such as one whose broker hangs, goes on beside the others. */
+const PATIENCE_MS = 250;
+/** Bounds memory: each has a batch in it. */
+const MOST_UNDER_WAY = 64;
+/** What comes while such streams are waited for is looked for so often. */
+const LOOK_MS = 50;
+/** Under load a call may never end. */
+const LEFT_ALONE_MS = 1_000;
 
 export interface PublishDeps {
   readonly outbox: Outbox;
@@ -17,8 +26,8 @@ export interface PublishDeps {
   readonly onPublished?: (stream: bigint, count: number) => void;
   readonly onQuarantined?: (stream: bigint, reason: string) => void;
   /**
-   * Told of a stream that could not be published, for no fault of its records; it is left alone until the next call.
-   * Absent: the error is thrown, and ends the call.
+   * Told of a stream that could not be published, for no fault of its records; it is left alone for a second, or until
+   * the next call. Absent: the error is thrown, and ends the call.
    */
   readonly onStreamError?: (stream: bigint, error: unknown) => void;
 }
@@ -29,45 +38,68 @@ export interface PublishDeps {
  * @throws {StatusError} ServiceUnavailable when the outbox or the log is away; nothing is lost, call again.
  */
 export async function publishOnce(deps: PublishDeps, signal?: AbortSignal): Promise<number> {
-  const failed = new Set<bigint>();
+  const underWay = new Map<bigint, Promise<void>>();
+  const leftAloneUntilMs = new Map<bigint, number>();
+  const errors: unknown[] = [];
   let total = 0;
-  for (;;) {
-    const streams = (await deps.outbox.pendingStreams()).filter((stream) => !failed.has(stream));
-    const published = await turn(deps, streams, failed, signal);
-    total += published;
-    if (published === 0 || signal?.aborted) return total;
+  try {
+    await publishAll();
+  } finally {
+    await Promise.all(underWay.values());
+  }
+  if (errors.length > 0) throw errors[0];
+  return total;
+
+  async function publishAll(): Promise<void> {
+    for (;;) {
+      const before = total;
+      const pending = await deps.outbox.pendingStreams();
+      await turn(pending.filter((stream) => !underWay.has(stream) && !isLeftAlone(stream)));
+      if (errors.length > 0 || signal?.aborted) return;
+      if (total > before) continue;
+      if (underWay.size === 0) return;
+      await withinTime(Promise.race(underWay.values()), LOOK_MS);
+    }
+  }
+
+  function isLeftAlone(stream: bigint): boolean {
+    return (leftAloneUntilMs.get(stream) ?? 0) > performance.now();
+  }
+
+  async function turn(streams: readonly bigint[]): Promise<void> {
+    const waiting = [...streams];
+    await Promise.all(Array.from({ length: STREAMS_AT_ONCE }, takeStreams));
+
+    async function takeStreams(): Promise<void> {
+      for (let stream = waiting.shift(); stream !== undefined; stream = waiting.shift()) {
+        if (errors.length > 0 || signal?.aborted) return;
+        const work = publishOrLeave(stream);
+        underWay.set(stream, work);
+        await (underWay.size < MOST_UNDER_WAY ? withinTime(work, PATIENCE_MS) : work);
+      }
+    }
+  }
+
+  /** Never rejects: what is wrong with one stream must not keep the others waiting. */
+  async function publishOrLeave(stream: bigint): Promise<void> {
+    try {
+      const count = await publishBatch(deps, stream);
+      total += count;
+    } catch (error) {
+      leftAloneUntilMs.set(stream, performance.now() + LEFT_ALONE_MS);
+      if (deps.onStreamError && !isUnavailable(error)) deps.onStreamError(stream, error);
+      else errors.push(error);
+    } finally {
+      underWay.delete(stream);
+    }
   }
 }
 
-async function turn(
-  deps: PublishDeps,
-  streams: readonly bigint[],
-  failed: Set<bigint>,
-  signal: AbortSignal | undefined,
-): Promise<number> {
-  const waiting = [...streams];
-  let published = 0;
-  await Promise.all(Array.from({ length: STREAMS_AT_ONCE }, takeStreams));
-  return published;
-
-  async function takeStreams(): Promise<void> {
-    for (let stream = waiting.shift(); stream !== undefined && !signal?.aborted; stream = waiting.shift()) {
-      const count = await publishOrLeave(stream);
-      published += count;
-    }
-  }
-
-  /** What is wrong with one stream must not keep the others waiting. */
-  async function publishOrLeave(stream: bigint): Promise<number> {
-    try {
-      return await publishBatch(deps, stream);
-    } catch (error) {
-      if (!deps.onStreamError || isUnavailable(error)) throw error;
-      failed.add(stream);
-      deps.onStreamError(stream, error);
-      return 0;
-    }
-  }
+/** Resolves when it is done, or when the time is over. */
+async function withinTime(work: Promise<void>, milliseconds: number): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([work, pause(milliseconds, over.signal)]);
+  over.abort();
 }
 
 /** One batch; when it cannot be published as it is, its first record alone; when that fails too, quarantine. */
