@@ -84,8 +84,16 @@ export function runPublisher(databaseUrl: string, brokers: readonly string[]): R
   }
 }
 
-/** The longest time in which nothing of the stream was published, in ms. */
-export function longestGapMs({ published }: RunningPublisher, stream: bigint, untilMs: number): number {
-  const times = [...(published.get(stream) ?? []).map(({ atMs }) => atMs), untilMs];
-  return Math.max(...times.slice(1).map((atMs, index) => atMs - (times[index] ?? atMs)));
+/** The longest time in which nothing of the stream was published, in ms; from `sinceMs` on. */
+export function longestGapMs(
+  { published }: RunningPublisher,
+  stream: bigint,
+  sinceMs: number,
+  untilMs: number,
+): number {
+  const atMs = (published.get(stream) ?? [])
+    .map((batch) => batch.atMs)
+    .filter((time) => time > sinceMs && time < untilMs);
+  const times = [sinceMs, ...atMs, untilMs];
+  return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? time)));
 }
