@@ -41,13 +41,14 @@ const MAX_FAILED_REFRESHES = 2;
 export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
   const { readers, takeAnswer, onUnknownTopic, logger } = deps;
   const alarm = new Alarm();
-  const doubtMs = new Growth(5, 1_000);
+  const doubtMs = new Growth(20, 1_000);
   const reconnectMs = new Growth(50, 2_000);
   // An answer may be large, and the network slow: what was too short once is longer the next time.
   const patienceMs = new Growth(4_000, 32_000);
   let link: Link | undefined;
   let course: Course | undefined;
   let running: Promise<void> | undefined;
+  let isRunning = false;
   let isDoubted = false;
   let doubtedAtMs = Number.NEGATIVE_INFINITY;
   let silentAtMs = Number.NEGATIVE_INFINITY;
@@ -63,6 +64,7 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
       findOut();
     },
     hurry() {
+      if (!isDoubted) return;
       doubtMs.reset();
       restUntilMs = 0;
       alarm.ring();
@@ -79,8 +81,14 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
 
   function offer(reader: TailReader): void {
     wantedAtMs = performance.now();
-    running ??= isClosed ? undefined : run();
+    start();
     if (reader.isReady && course?.offer(reader) === false) findOut();
+  }
+
+  function start(): void {
+    if (isRunning || isClosed) return;
+    isRunning = true;
+    running = run();
   }
 
   function findOut(): void {
@@ -105,7 +113,7 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
       course = link = undefined;
       if (isWanted()) await alarm.wait(reconnectMs.next());
     }
-    running = undefined;
+    isRunning = false;
   }
 
   /** Until it is to be given up. @throws what no broker answering throws. */

@@ -1,6 +1,7 @@
 /** What kafkajs needs to be right on the Node of today. Applied once, and to no other version than the one that was read. */
 
 import manifest from 'kafkajs/package.json' with { type: 'json' };
+import { fixConnecting } from '#adapters/kafka/connecting.ts';
 import { fixMetadata } from '#adapters/kafka/metadata.ts';
 import { fixProduce } from '#adapters/kafka/produce-fix.ts';
 import { fixTimers } from '#adapters/kafka/timers.ts';
@@ -21,6 +22,7 @@ export function fixKafkajs(version: string = manifest.version): void {
   }
   if (applied) return;
   applied = true;
+  fixConnecting();
   fixTimers();
   fixMetadata();
   fixProduce();

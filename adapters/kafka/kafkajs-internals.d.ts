@@ -5,6 +5,15 @@ declare module 'kafkajs/package.json' {
   export default manifest;
 }
 
+declare module 'kafkajs/src/network/connection.js' {
+  export interface Connection {
+    /** Resolves at once when it is connected. */
+    connect(): Promise<unknown>;
+  }
+  const ConnectionClass: { readonly prototype: Connection };
+  export default ConnectionClass;
+}
+
 declare module 'kafkajs/src/network/requestQueue/index.js' {
   /** The requests of one connection that wait to be sent, or for their answer. */
   export interface RequestQueue {

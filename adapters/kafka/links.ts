@@ -2,9 +2,10 @@
 
 import { type Link, openLink } from '#adapters/kafka/link.ts';
 import type { SessionDeps } from '#adapters/kafka/session.ts';
+import { StatusError } from '#core/status-error.ts';
 
 export interface LinkHolder {
-  /** @throws what kafkajs throws, or `Late`. */
+  /** @throws what kafkajs throws, or `Late`; {StatusError} ServiceUnavailable once it is closed. */
   get(): Promise<Link>;
   /** It has failed: the next one is another. */
   drop(link: Link): void;
@@ -14,36 +15,54 @@ export interface LinkHolder {
 const IDLE_MS = 30_000;
 const FAILURE_MS = 250;
 
+interface Held {
+  readonly opening: Promise<Link>;
+  /** Once it is open. */
+  link?: Link;
+}
+
 export function holdLink(deps: SessionDeps): LinkHolder {
-  let opening: Promise<Link> | undefined;
-  let held: Link | undefined;
+  let held: Held | undefined;
   let idle: NodeJS.Timeout | undefined;
   let isClosed = false;
   return { get, drop, close };
 
   async function get(): Promise<Link> {
-    const mine = (opening ??= openLink(deps));
+    if (isClosed) throw closed();
+    const mine = (held ??= { opening: openLink(deps) });
+    let link: Link;
     try {
-      held = await mine;
+      link = mine.link = await mine.opening;
     } catch (error) {
       // Those who come soon after share the failure: it may have taken seconds to find out.
-      if (opening === mine) setTimeout(() => (opening = undefined), FAILURE_MS).unref();
+      setTimeout(() => forget(mine), FAILURE_MS).unref();
       throw error;
     }
-    const link = held;
+    if (isClosed) {
+      link.end();
+      throw closed();
+    }
     clearTimeout(idle);
-    idle = setTimeout(() => drop(link), isClosed ? 0 : IDLE_MS).unref();
+    idle = setTimeout(() => drop(link), IDLE_MS).unref();
     return link;
   }
 
   function drop(link: Link): void {
     link.end();
-    if (held === link) held = opening = undefined;
+    if (held?.link === link) held = undefined;
+  }
+
+  function forget(failed: Held): void {
+    if (held === failed) held = undefined;
   }
 
   function close(): void {
     isClosed = true;
     clearTimeout(idle);
-    if (held) drop(held);
+    if (held?.link) drop(held.link);
   }
+}
+
+function closed(): StatusError {
+  return new StatusError('ServiceUnavailable', 'the event log is closed');
 }

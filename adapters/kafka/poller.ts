@@ -38,10 +38,10 @@ const SHORT_WAIT_MS = 25;
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_TOPIC_BYTES = 256 * 1024;
 /**
- * The least time from one long poll to the next, for each topic in it: a broker looks at all of them each time. At 500
- * topics 25 ms.
+ * The least time from one long poll to the next, for each topic in it, all of which a broker looks at each time. For 500
+ * events/s in 500 topics, none at all costs the broker 55 % of a core, this 31 %, and a median of 2 ms more.
  */
-const PAUSE_MS_PER_TOPIC = 0.05;
+const PAUSE_MS_PER_TOPIC = 0.01;
 /** The broker has forgotten the session, or has another idea of it: the next request begins one anew. */
 const SESSION_ERRORS: ReadonlySet<number> = new Set([70, 71]);
 
