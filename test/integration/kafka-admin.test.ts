@@ -141,7 +141,32 @@ describeKafka('the topics of the event log at the brokers', () => {
   }
 });
 
-describeKafka('the topics of the event log on brokers that fail', () => {
+describeKafka('the topics of the event log on brokers of another kind', () => {
+  it('are not made by those who only ask for them, where brokers make topics by themselves', async () => {
+    const kafka = await startTestKafka({ settings: { 'auto.create.topics.enable': 'true' } });
+    try {
+      const settings = settingsFor(kafka.brokers);
+      const topics = kafkaTopicAdmin({ settings, logger: silentLogger });
+      const writer = kafkaEventWriter({ settings, logger: silentLogger, compression: 'none' });
+      const append = { topic: 'nobodys', lastPosition: undefined, events: numberedEvents(1, 1) };
+      await expect(writer.append(append)).rejects.toMatchObject({ name: 'TopicLost', how: 'missing' });
+      // Nor does one that was written to come back after it was removed.
+      await topics.ensure('removed', HOUR);
+      await writer.append({ ...append, topic: 'removed' });
+      await topics.remove('removed');
+      await expect(writer.append({ ...append, topic: 'removed' })).rejects.toMatchObject({ how: 'missing' });
+      await writer.close();
+      expect(await topics.extents(['nobodys', 'removed'])).toEqual(
+        new Map([
+          ['nobodys', 'missing'],
+          ['removed', 'missing'],
+        ]),
+      );
+    } finally {
+      await kafka.stop();
+    }
+  }, 120_000);
+
   it('are left out of the extents when they have no leader, and those of the others are told', async () => {
     const kafka = await startTestKafka({ nodes: 3 });
     try {

@@ -94,6 +94,8 @@ describeKafka('the writer of the event log, when the broker is in trouble', () =
       const appended = await appendAll(writer, topic!, numberedEvents(1, 6));
       expect(performance.now() - resumedMs).toBeLessThan(6_000);
       await expectExact(kafka.brokers, appended);
+      // The producers that were given up have left nothing behind.
+      await expect.poll(() => proxy.connections, { timeout: 10_000 }).toBeLessThan(4);
     },
     PATIENCE_MS,
   );

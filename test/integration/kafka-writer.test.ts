@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import type { Admin } from 'kafkajs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client.ts';
 import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/writer.ts';
 import { RecordTooLarge, TopicLost } from '#core/ports/event-writer.ts';
@@ -150,6 +150,23 @@ describeKafka('the writer of the event log in Kafka', () => {
     await makeTopic(topic);
     const append = { topic, lastPosition: 9n, events: numberedEvents(1, 3, { firstSeq: 11 }) };
     await expect(writer.append(append)).rejects.toMatchObject({ name: 'TopicLost', how: 'replaced' });
+  });
+
+  it('changes its producer after a day, before its numbers run out or the brokers forget it', async () => {
+    const topic = await newTopic();
+    const steady = newWriter();
+    const append = (seq: number) =>
+      steady.append({ topic, lastPosition: undefined, events: numberedEvents(1, 1, { firstSeq: seq }) });
+    await append(1);
+    await append(2);
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockReturnValue(now + 24 * 3_600_000);
+    await append(3);
+    vi.restoreAllMocks();
+    await steady.close();
+    const [first, second, third] = (await readTopic(settings.brokers, topic)).map(({ producerId }) => producerId);
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
   });
 
   it('tells an event that cannot be written to its own caller', async () => {

@@ -62,6 +62,8 @@ export interface WrittenRecord {
   readonly key: string | undefined;
   readonly value: string | undefined;
   readonly headers: IHeaders;
+  /** Who wrote it. */
+  readonly producerId: string;
 }
 
 /** All records of a topic, from its first to its last offset, by a stock client. */
@@ -135,9 +137,10 @@ interface Message {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers: IHeaders;
+  readonly batchContext: { readonly producerId: unknown };
 }
 
-function writtenRecord({ offset, key, value, headers }: Message): WrittenRecord {
+function writtenRecord({ offset, key, value, headers, batchContext }: Message): WrittenRecord {
   return {
     offset: BigInt(offset),
     id: String(headers['ce_id']),
@@ -146,5 +149,6 @@ function writtenRecord({ offset, key, value, headers }: Message): WrittenRecord 
     key: key?.toString(),
     value: value?.toString(),
     headers,
+    producerId: String(batchContext.producerId),
   };
 }
