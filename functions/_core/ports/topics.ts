@@ -61,6 +61,6 @@ export interface TopicAdmin {
   ensure(name: string, settings: TopicSettings): Promise<void>;
   /** Resolves when it is gone. */
   remove(name: string): Promise<void>;
-  /** Those that the brokers know; for the others, `missing`. */
+  /** Those that the brokers know; for the others, `missing`. Left out: those that have no leader to ask now. */
   extents(names: readonly string[]): Promise<ReadonlyMap<string, TopicExtent | 'missing'>>;
 }
