@@ -7,6 +7,8 @@ import postgres from 'postgres';
 import { startChild } from '#test/support/child.ts';
 
 export interface Instance {
+  /** Where its events lie. */
+  readonly log: 'postgres' | 'kafka';
   readonly url: string;
   readonly databaseUrl: string;
   /** Of an admin of all tenants. */
@@ -22,7 +24,8 @@ export const TENANT = 'bench';
 /** Documents of about 1 KB. */
 export const PAD: string = 'x'.repeat(900);
 
-export async function startInstance(): Promise<Instance> {
+/** @param kafkaBrokers for the log in Kafka. */
+export async function startInstance(kafkaBrokers?: readonly string[]): Promise<Instance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-bench-'));
   const child = startChild('infra/local/main.ts', [], {
     env: {
@@ -32,6 +35,7 @@ export async function startInstance(): Promise<Instance> {
       OPS_PORT: '0',
       KINDS: './test/http/kinds.ts',
       LOG_FORMAT: 'json',
+      ...(kafkaBrokers && { EVENT_LOG: 'kafka', KAFKA_BROKERS: kafkaBrokers.join(',') }),
     },
   });
   for (let line = await child.nextLine(); !line?.includes('"msg":"ready"'); line = await child.nextLine()) {
@@ -51,6 +55,7 @@ export async function startInstance(): Promise<Instance> {
   });
   const sql = postgres(run.databaseUrl, { max: 8, onnotice: () => undefined });
   return {
+    log: kafkaBrokers ? 'kafka' : 'postgres',
     url: run.publicUrl,
     databaseUrl: run.databaseUrl,
     headers,

@@ -11,16 +11,25 @@ import { type Instance, startInstance } from '#test/bench/instance.ts';
 import { benchLatency } from '#test/bench/latency.ts';
 import { benchList } from '#test/bench/list-pages.ts';
 import { type Finding, printFindings } from '#test/bench/report.ts';
+import { benchBulkInKafka } from '#test/bench/bulk-in-kafka.ts';
+import { benchIdleTopics } from '#test/bench/idle-topics.ts';
+import { withKafka } from '#test/bench/kafka.ts';
+import { benchPublishKafka } from '#test/bench/publish-kafka.ts';
 import { benchResume } from '#test/bench/resume.ts';
 
-const BENCHES: Readonly<Record<string, (instance: Instance) => Promise<readonly Finding[]>>> = {
-  capture: benchCapture,
-  bulk: benchBulk,
-  latency: benchLatency,
-  resume: benchResume,
-  list: benchList,
-  fanout: benchFanOut,
-  idle: benchIdle,
+const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
+  capture: () => onInstance(benchCapture),
+  bulk: () => onInstance(benchBulk),
+  latency: () => onInstance(benchLatency),
+  resume: () => onInstance(benchResume),
+  list: () => onInstance(benchList),
+  fanout: () => onInstance(benchFanOut),
+  idle: () => onInstance(benchIdle),
+  'publish-kafka': benchPublishKafka,
+  'bulk-kafka': () => inKafka(benchBulkInKafka),
+  'latency-kafka': () => inKafka(benchLatency),
+  'resume-kafka': () => inKafka(benchResume),
+  'idle-kafka': () => inKafka(benchIdleTopics),
 };
 
 const names = process.argv.slice(2).length > 0 ? process.argv.slice(2) : Object.keys(BENCHES);
@@ -29,11 +38,21 @@ for (const name of names) {
   const bench = BENCHES[name];
   if (!bench) throw new Error(`there is no bench "${name}"; there are ${Object.keys(BENCHES).join(', ')}`);
   process.stderr.write(`${name} …\n`);
-  const instance = await startInstance();
+  findings.push(...(await bench()));
+}
+printFindings(findings);
+
+type Bench = (instance: Instance) => Promise<readonly Finding[]>;
+
+async function onInstance(bench: Bench, kafkaBrokers?: readonly string[]): Promise<readonly Finding[]> {
+  const instance = await startInstance(kafkaBrokers);
   try {
-    findings.push(...(await bench(instance)));
+    return await bench(instance);
   } finally {
     await instance.stop();
   }
 }
-printFindings(findings);
+
+async function inKafka(bench: Bench): Promise<readonly Finding[]> {
+  return withKafka((brokers) => onInstance(bench, brokers));
+}

@@ -17,7 +17,7 @@ export async function benchResume(instance: Instance): Promise<readonly Finding[
   const long = await roundsOf(instance);
   return [
     {
-      what: `resume of ${MISSED} missed events`,
+      what: `resume of ${MISSED} missed events, log in ${instance.log}`,
       figure: milliseconds(short),
       goal: '≤ 400 ms',
       met: short <= 400,
