@@ -5,7 +5,7 @@
 
 import type { AppendJob } from '#adapters/kafka/append-job.ts';
 import { Late } from '#adapters/kafka/deadline.ts';
-import { failureOf, toUnavailable } from '#adapters/kafka/errors.ts';
+import { failureOf, toUnavailable, unavailable } from '#adapters/kafka/errors.ts';
 import { type BatchProducer, connectedProducer } from '#adapters/kafka/producer.ts';
 import { RecordTooLarge, TopicLost } from '#core/ports/event-writer.ts';
 
@@ -64,7 +64,7 @@ export function createApart({ createProducer, isMissing, maxBytes }: ApartDeps):
   };
 
   function rejectAll(topic: string): void {
-    for (const job of queues.get(topic) ?? []) job.reject(toUnavailable(undefined, `topic ${topic}`));
+    for (const job of queues.get(topic) ?? []) job.reject(unavailable(`topic ${topic}: the writer was closed`));
     queues.delete(topic);
   }
 
@@ -83,11 +83,18 @@ export function createApart({ createProducer, isMissing, maxBytes }: ApartDeps):
     let producer: BatchProducer | undefined;
     for (let job = queue.shift(); job; job = queue.shift()) {
       producer = await writeJob(job, producer);
-      if (producer) suspectUntilMs.delete(topic);
-      else suspectUntilMs.set(topic, performance.now() + SUSPICION_MS);
+      suspectUntilMs.delete(topic);
+      if (!producer) suspect(topic);
     }
     queues.delete(topic);
     await producer?.close();
+  }
+
+  function suspect(topic: string): void {
+    const now = performance.now();
+    // Topics that are gone are not asked for again.
+    for (const [other, untilMs] of suspectUntilMs) if (untilMs <= now) suspectUntilMs.delete(other);
+    suspectUntilMs.set(topic, now + SUSPICION_MS);
   }
 
   /** Settles the job. Returns its producer, unless that has failed. */

@@ -1,8 +1,8 @@
 /** An append on its way: what is written of it, and what comes next. */
 
+import { unavailable } from '#adapters/kafka/errors.ts';
 import { type EventRecord, toRecord } from '#adapters/kafka/records.ts';
 import { type Append, type AppendedRun, TopicLost } from '#core/ports/event-writer.ts';
-import { StatusError } from '#core/status-error.ts';
 
 /** What a record takes beside its value: some 500 bytes in headers. */
 const OVERHEAD_BYTES = 1_024;
@@ -96,8 +96,4 @@ export function appendJob({ topic, lastPosition, events }: Append, timeoutMs: nu
     clearTimeout(timer);
     how();
   }
-}
-
-function unavailable(message: string): StatusError {
-  return new StatusError('ServiceUnavailable', message, { details: { retryAfterSeconds: 1 } });
 }

@@ -63,10 +63,12 @@ export function toUnavailable(error: unknown, subject: string): StatusError {
   if (error instanceof StatusError) return error;
   const failure = failureOf(error);
   const said = failure === 'unavailable' ? brokersWords(error) : undefined;
-  return new StatusError('ServiceUnavailable', `${subject}: ${said ?? ADVICE[failure]}`, {
-    details: { retryAfterSeconds: 1 },
-    cause: error,
-  });
+  return unavailable(`${subject}: ${said ?? ADVICE[failure]}`, error);
+}
+
+/** Something that may pass: the caller is to try again. */
+export function unavailable(message: string, cause?: unknown): StatusError {
+  return new StatusError('ServiceUnavailable', message, { details: { retryAfterSeconds: 1 }, cause });
 }
 
 const ADVICE: Readonly<Record<Failure, string>> = {

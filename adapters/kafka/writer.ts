@@ -8,7 +8,8 @@
 
 import { createApart } from '#adapters/kafka/apart.ts';
 import { type AppendJob, appendJob } from '#adapters/kafka/append-job.ts';
-import { toUnavailable } from '#adapters/kafka/errors.ts';
+import { within } from '#adapters/kafka/deadline.ts';
+import { toUnavailable, unavailable } from '#adapters/kafka/errors.ts';
 import {
   type BatchProducer,
   type Compression,
@@ -36,6 +37,7 @@ const CALL_TIMEOUT_MS = 7_000;
 /** To reach any broker at all. */
 const CONNECT_TIMEOUT_MS = 9_000;
 const LOOK_TIMEOUT_MS = 3_000;
+const CLOSE_TIMEOUT_MS = 8_000;
 /** Records of one topic in one call are one batch, and a topic that is not of our making takes 1 MiB by default. */
 const MAX_TOPIC_BYTES = 900_000;
 /** Of all topics in a call; bounds memory, of which a call takes some four times its size. */
@@ -65,7 +67,7 @@ export function kafkaEventWriter(options: KafkaEventWriterOptions): KafkaEventWr
 
   return {
     async append(given) {
-      if (isClosed) throw toUnavailable(undefined, 'the Kafka event log is closed');
+      if (isClosed) throw unavailable('the writer of the Kafka event log is closed');
       const job = appendJob(given, APPEND_TIMEOUT_MS);
       if (apart.suspects(job.topic)) apart.add(job);
       else queue = [...queue, job];
@@ -75,10 +77,10 @@ export function kafkaEventWriter(options: KafkaEventWriterOptions): KafkaEventWr
 
     async close() {
       isClosed = true;
-      reject(queue, undefined);
+      for (const job of queue) job.reject(unavailable(`topic ${job.topic}: the writer was closed`));
       // A call under way ends with its producer.
-      await Promise.all([producer?.close(), apart.close()]);
-      await writing;
+      const ends = Promise.all([producer?.close(), apart.close(), writing]);
+      await within(ends, CLOSE_TIMEOUT_MS, 'closing the writer').catch(() => undefined);
     },
   };
 
@@ -127,7 +129,7 @@ export function kafkaEventWriter(options: KafkaEventWriterOptions): KafkaEventWr
   async function connected(last: BatchProducer | undefined): Promise<BatchProducer> {
     if (last && !last.isSpent) return last;
     void last?.close();
-    if (isClosed) throw new Error('closed');
+    if (isClosed) throw unavailable('the writer was closed');
     return connectedProducer(createProducer, CONNECT_TIMEOUT_MS);
   }
 

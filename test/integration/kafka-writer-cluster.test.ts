@@ -35,14 +35,20 @@ describeKafka('the writer of the event log on three brokers', () => {
       const [moving, other] = [await newTopic([1, 2]), await newTopic([2, 3])];
       const appended = await Promise.all(
         [moving, other].map((topic, index) =>
-          appendAll(writer, topic, numberedEvents(index + 1, 400), { batchSize: 10, beforeBatch: moveOnce(topic) }),
+          appendAll(writer, topic, numberedEvents(index + 1, 400), {
+            batchSize: 10,
+            async beforeBatch(batch) {
+              if (topic === moving && batch === 10) await move(topic, [2, 3]);
+              // The first that come after it still go to the old one, which lives and refuses them.
+              if (topic === moving && batch === 30) await untilMoved(topic);
+            },
+          }),
         ),
       );
-      expect(await leaderOf(moving)).not.toBe(1);
       for (const each of appended) expect(await expectExact(kafka.brokers, each)).toBe(0);
 
-      function moveOnce(topic: string): (index: number) => Promise<void> | undefined {
-        return (index) => (topic === moving && index === 20 ? move(topic, [2, 3]) : undefined);
+      async function untilMoved(topic: string): Promise<void> {
+        await expect.poll(() => leaderOf(topic), { timeout: 30_000 }).not.toBe(1);
       }
     },
     PATIENCE_MS,
