@@ -25,7 +25,11 @@ export function createSockets(): Sockets {
       if (destroyed) return new Socket().destroy(new Error('the client was ended'));
       const socket = openSocket(args);
       sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
+      socket.once('close', () => {
+        sockets.delete(socket);
+        // kafkajs calls it again each time that it fails to reach the broker, and each time a listener would stay.
+        socket.unref = () => socket;
+      });
       return socket;
     },
     destroy(): void {

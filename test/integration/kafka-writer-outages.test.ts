@@ -44,7 +44,7 @@ describeKafka('the writer of the event log, when the broker is in trouble', () =
     async () => {
       const topics = await newTopics(3);
       const random = seededRandom(testSeed());
-      isAnswerLost = () => random.next() < 0.15;
+      isAnswerLost = () => random.next() < 0.3;
       const appended = await Promise.all(
         topics.map((topic, index) => appendAll(writer, topic, numberedEvents(index + 1, 1_200), { batchSize: 20 })),
       );
