@@ -42,7 +42,10 @@ export function kafkaVariables(): Entries {
       v.pipe(
         v.string(),
         v.transform((list) => list.split(',').map((broker) => broker.trim())),
-        v.check((list) => list.every(isBroker), 'host:port of one or more brokers, separated by commas'),
+        v.check(
+          (list) => list.every(isBroker),
+          'host:port of one or more brokers, separated by commas; IPv6 by a host name',
+        ),
       ),
     ),
     KAFKA_SSL: v.optional(
@@ -76,6 +79,6 @@ export function kafkaConfig(variables: KafkaVariables): KafkaConfig {
 }
 
 function isBroker(text: string): boolean {
-  const [, port] = /^(?:[^\s:/[\]]+|\[[0-9a-fA-F:]+\]):(\d{1,5})$/.exec(text) ?? [];
+  const [, port] = /^[^\s:/[\]]+:(\d{1,5})$/.exec(text) ?? [];
   return port !== undefined && Number(port) >= 1 && Number(port) <= 65_535;
 }
