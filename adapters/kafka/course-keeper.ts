@@ -40,6 +40,7 @@ const MAX_FAILED_REFRESHES = 2;
 
 export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
   const { readers, takeAnswer, onUnknownTopic, logger } = deps;
+  const lifetime = new AbortController();
   const alarm = new Alarm();
   const doubtMs = new Growth(20, 1_000);
   const reconnectMs = new Growth(50, 2_000);
@@ -54,7 +55,6 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
   let silentAtMs = Number.NEGATIVE_INFINITY;
   let restUntilMs = 0;
   let wantedAtMs = Number.NEGATIVE_INFINITY;
-  let isClosed = false;
 
   return {
     offer,
@@ -73,7 +73,8 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
       return link;
     },
     async close() {
-      isClosed = true;
+      lifetime.abort();
+      link?.end();
       alarm.ring();
       await running;
     },
@@ -86,7 +87,7 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
   }
 
   function start(): void {
-    if (isRunning || isClosed) return;
+    if (isRunning || lifetime.signal.aborted) return;
     isRunning = true;
     running = run();
   }
@@ -97,13 +98,13 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
   }
 
   function isWanted(): boolean {
-    return !isClosed && (readers.size > 0 || performance.now() - wantedAtMs < LINGER_MS);
+    return !lifetime.signal.aborted && (readers.size > 0 || performance.now() - wantedAtMs < LINGER_MS);
   }
 
   async function run(): Promise<void> {
     while (isWanted()) {
       try {
-        link = await openLink(deps);
+        link = await openLink(deps, lifetime.signal);
         await stayOn(link);
       } catch (error) {
         logger.debug({ err: error }, 'the Kafka brokers cannot be read from; trying again');
@@ -116,20 +117,26 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
     isRunning = false;
   }
 
-  /** Until it is to be given up. @throws what no broker answering throws. */
+  /** @throws when it is to be given up. */
   async function stayOn(current: Link): Promise<void> {
-    const heard = { isSilent: false };
+    const silence: { error?: Error } = {};
     course = createCourse({
       link: current,
       patienceMs: patienceMs.current,
       onFetched: takeAnswer,
-      onLeaderLost: findOut,
-      onSilence() {
-        heard.isSilent = true;
+      onLeaderLost(error) {
+        logger.debug({ err: error }, 'a Kafka broker cannot be read from; looking for another');
+        findOut();
+      },
+      onSilence(error) {
+        silence.error = error;
+        lengthenPatience();
+        // What waits for an answer waits no longer.
+        current.end();
         alarm.ring();
       },
     });
-    for (let failures = 0; isWanted() && !heard.isSilent;) {
+    for (let failures = 0; isWanted();) {
       isDoubted = false;
       try {
         const unknown = await course.refresh(readers);
@@ -138,26 +145,24 @@ export function createCourseKeeper(deps: CourseKeeperDeps): CourseKeeper {
         if (unknown.length > 0) onUnknownTopic();
       } catch (error) {
         failures += 1;
-        if (failures === MAX_FAILED_REFRESHES) throw error;
         isDoubted = true;
+        if (failures === MAX_FAILED_REFRESHES) throw error;
       }
       for (const reader of readers) offer(reader);
-      await rest(heard);
+      if (!silence.error) await untilNextRefresh();
+      if (silence.error) throw silence.error;
     }
-    if (heard.isSilent) lengthenPatience();
   }
 
-  /** Until it is time to ask for the leaders again. */
-  async function rest(heard: { readonly isSilent: boolean }): Promise<void> {
+  async function untilNextRefresh(): Promise<void> {
     if (!isDoubted) await alarm.wait(REFRESH_MS);
     if (!isDoubted) return;
     const nowMs = performance.now();
     if (nowMs - doubtedAtMs > CALM_MS) doubtMs.reset();
     doubtedAtMs = nowMs;
     restUntilMs = nowMs + doubtMs.next();
-    for (let leftMs = 1; leftMs > 0 && !isClosed && !heard.isSilent; leftMs = restUntilMs - performance.now()) {
-      await alarm.wait(leftMs);
-    }
+    // At most a second: what rings meanwhile is only more doubt, or the end.
+    while (isWanted() && performance.now() < restUntilMs) await alarm.wait(restUntilMs - performance.now());
   }
 
   function lengthenPatience(): void {

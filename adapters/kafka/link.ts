@@ -28,8 +28,11 @@ const SHUN_MS = 10_000;
 /** kafkajs's own, of all requests but Fetch, which has its own. */
 const REQUEST_TIMEOUT_MS = 3_000;
 
-/** @throws what kafkajs throws, or `Late`. */
-export async function openLink({ settings, logger }: SessionDeps): Promise<Link> {
+/**
+ * @param signal ends it, also while it is being made.
+ * @throws what kafkajs throws, or `Late`.
+ */
+export async function openLink({ settings, logger }: SessionDeps, signal: AbortSignal): Promise<Link> {
   const sockets = createSockets();
   const options = {
     sockets,
@@ -38,6 +41,7 @@ export async function openLink({ settings, logger }: SessionDeps): Promise<Link>
     retries: 1,
   };
   const cluster = clusterOf(kafkaClient(settings, logger, options));
+  signal.addEventListener('abort', end, { once: true });
   try {
     await within(connect(cluster), CONNECT_TIMEOUT_MS, 'connecting to the Kafka brokers');
   } catch (error) {
@@ -107,6 +111,7 @@ export async function openLink({ settings, logger }: SessionDeps): Promise<Link>
   }
 
   function end(): void {
+    signal.removeEventListener('abort', end);
     sockets.destroy();
     cluster.disconnect().catch(() => undefined);
   }

@@ -24,12 +24,12 @@ interface Held {
 export function holdLink(deps: SessionDeps): LinkHolder {
   let held: Held | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let isClosed = false;
+  const lifetime = new AbortController();
   return { get, drop, close };
 
   async function get(): Promise<Link> {
-    if (isClosed) throw closed();
-    const mine = (held ??= { opening: openLink(deps) });
+    if (lifetime.signal.aborted) throw closed();
+    const mine = (held ??= { opening: openLink(deps, lifetime.signal) });
     let link: Link;
     try {
       link = mine.link = await mine.opening;
@@ -37,10 +37,6 @@ export function holdLink(deps: SessionDeps): LinkHolder {
       // Those who come soon after share the failure: it may have taken seconds to find out.
       setTimeout(() => forget(mine), FAILURE_MS).unref();
       throw error;
-    }
-    if (isClosed) {
-      link.end();
-      throw closed();
     }
     clearTimeout(idle);
     idle = setTimeout(() => drop(link), IDLE_MS).unref();
@@ -57,9 +53,8 @@ export function holdLink(deps: SessionDeps): LinkHolder {
   }
 
   function close(): void {
-    isClosed = true;
+    lifetime.abort();
     clearTimeout(idle);
-    if (held?.link) drop(held.link);
   }
 }
 

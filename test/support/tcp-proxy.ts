@@ -21,6 +21,8 @@ export interface TcpProxy {
   cut(): void;
   /** Nothing moves any more, either way, and nobody is told; new connections are taken and lead nowhere. */
   stall(): void;
+  /** The open connections lead nowhere from now on, and nobody is told; new ones work. As by a router that forgot them. */
+  abandon(): void;
   /** Breaks all connections; new ones are refused, until `resume`. */
   refuse(): Promise<void>;
   /** Breaks all connections; new ones are taken and closed at once, as by a balancer with nothing behind it. */
@@ -54,6 +56,11 @@ export async function startTcpProxy(options: TcpProxyOptions): Promise<TcpProxy>
     stall() {
       mode = 'stall';
       for (const { client, server } of pairs) for (const socket of [client, server]) socket.pause();
+    },
+    abandon() {
+      for (const { client, server } of pairs) {
+        for (const socket of [client, server]) socket.removeAllListeners('data').resume();
+      }
     },
     async refuse() {
       cut();
