@@ -23,8 +23,10 @@ export function postgresLogIndex(sql: Sql): LogIndex {
       const rows = await guarded(
         'log index',
         () => sql<IndexRow[]>`
-        select f.stream, f.topic, t.first_seq as "topicFirstSeq", f.first_seq as "firstSeq",
-          f.start_position as "startPosition", f.last_seq as "lastSeq", f.last_position as "lastPosition",
+        select f.stream, f.topic, t.first_seq as "topicFirstSeq",
+          -- With its topic, all that it held is gone.
+          case when t.removed_at is null then f.first_seq else f.last_seq + 1 end as "firstSeq",
+          case when t.removed_at is null then f.start_position else f.last_position end as "startPosition", f.last_seq as "lastSeq", f.last_position as "lastPosition",
           coalesce(m.first_seq + cardinality(m.outbox_ids) - 1, f.last_seq) as assigned
         from plumbline.frontier f join plumbline.topic t on t.name = f.topic
         left join plumbline.manifest m on m.stream = f.stream

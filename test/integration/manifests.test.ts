@@ -305,14 +305,20 @@ describe('a topic', () => {
     expect((await index())?.start).toEqual({ seq: 4n, position: 19n });
   });
 
-  test('of a tenant that is gone is removed, once its end could be read', async () => {
+  test('of a tenant that is gone is removed, once its end could be read; then it holds nothing', async () => {
     await provision();
+    await write('a');
+    await first.complete(await begin(first), [{ firstPosition: 0n, count: 1 }]);
+    await sql`delete from plumbline.resource where tenant = ${tenant}`;
+    await first.complete(await begin(first), [{ firstPosition: 1n, count: 1 }]);
     await sql`delete from plumbline.resource where api_group = 'plumbline.dev' and name = ${tenant}`;
     expect(await due()).toEqual([]);
     await sql`update plumbline.stream set closed_at = closed_at - interval '1 hour' where id = ${stream}`;
     expect(await due()).toEqual([{ name: topicName(), stream, deed: 'remove' }]);
+    expect(await index()).toMatchObject({ start: { seq: 0n }, head: { seq: 2n } });
     await postgresTopics(server).markRemoved(topicName());
     expect(await due()).toEqual([]);
+    expect(await index()).toMatchObject({ start: { seq: 2n, position: 1n }, head: { seq: 2n, position: 1n } });
   });
 });
 
