@@ -65,7 +65,8 @@ function relay(logger: Logger, { namespace, log }: LogEntry): void {
   logger.debug({ namespace, broker, error, retryCount, retryTimeMs: retryTime }, `kafkajs: ${String(message)}`);
 }
 
-function shuffled(list: readonly string[]): string[] {
+/** In another order each time. */
+export function shuffled(list: readonly string[]): string[] {
   return list
     .map((item) => ({ item, key: Math.random() }))
     .toSorted((a, b) => a.key - b.key)

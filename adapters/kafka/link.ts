@@ -3,12 +3,13 @@
  * can spoil it, and takes the word of any broker that answers, so none that hangs can blind it.
  */
 
-import { kafkaClient } from '#adapters/kafka/client.ts';
+import { kafkaClient, shuffled } from '#adapters/kafka/client.ts';
 import { type Broker, type Cluster, clusterOf } from '#adapters/kafka/cluster.ts';
 import { Late, within } from '#adapters/kafka/deadline.ts';
 import { ask, errorOf } from '#adapters/kafka/requests.ts';
 import type { Session, SessionDeps } from '#adapters/kafka/session.ts';
 import { createSockets } from '#adapters/kafka/sockets.ts';
+import { firstOf } from '#adapters/kafka/stagger.ts';
 
 /** Who leads a topic; undefined while nobody does, or when the principal may not know. */
 export type Leader = number | 'missing' | undefined;
@@ -21,6 +22,7 @@ export interface Link extends Session {
 }
 
 const CONNECT_TIMEOUT_MS = 4_000;
+const CONNECT_STAGGER_MS = 1_000;
 /** For metadata: quiet brokers answer within some milliseconds. */
 const ANSWER_TIMEOUT_MS = 2_000;
 /** How long a broker that did not answer is asked last. */
@@ -29,10 +31,18 @@ const SHUN_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 3_000;
 
 /**
+ * By way of any of the brokers that are known from the beginning: one that hangs costs a second.
  * @param signal ends it, also while it is being made.
  * @throws what kafkajs throws, or `Late`.
  */
-export async function openLink({ settings, logger }: SessionDeps, signal: AbortSignal): Promise<Link> {
+export async function openLink(deps: SessionDeps, signal: AbortSignal): Promise<Link> {
+  const ways = shuffled(deps.settings.brokers).map((broker) => async () => {
+    return openLinkBy({ ...deps, settings: { ...deps.settings, brokers: [broker] } }, signal);
+  });
+  return firstOf(ways, CONNECT_STAGGER_MS, (link) => link.end());
+}
+
+async function openLinkBy({ settings, logger }: SessionDeps, signal: AbortSignal): Promise<Link> {
   const sockets = createSockets();
   const options = {
     sockets,

@@ -64,6 +64,7 @@ export function visitRecords(
     if (end > bytes.length) break;
     const batch = bytes.subarray(at, end);
     const base = batch.readBigInt64BE(0);
+    assertSound(batch, base);
     const behind = base + BigInt(batch.readInt32BE(LAST_DELTA_AT)) + 1n;
     if (behind > next) {
       const stoppedAt = visitBatch(batch, base, Number(next - base), visit, onUnreadable);
@@ -87,9 +88,6 @@ function visitBatch(
     onUnreadable(`of format ${batch[MAGIC_AT]}`);
     return undefined;
   }
-  if (crc32c(batch, ATTRIBUTES_AT, batch.length) !== batch.readUInt32BE(CRC_AT)) {
-    throw new CorruptBatch(`the checksum of the batch at offset ${base} is wrong`);
-  }
   const attributes = batch.readInt16BE(ATTRIBUTES_AT);
   if (attributes & CONTROL_FLAG) return undefined;
   const records = unpack(batch.subarray(RECORDS_AT), attributes & CODEC_MASK, onUnreadable);
@@ -106,6 +104,11 @@ function visitBatch(
     reader.skip(end - reader.at);
   }
   return undefined;
+}
+
+function assertSound(batch: Buffer, base: bigint): void {
+  if (crc32c(batch, ATTRIBUTES_AT, batch.length) === batch.readUInt32BE(CRC_AT)) return;
+  throw new CorruptBatch(`the checksum of the batch at offset ${base} is wrong`);
 }
 
 function unpack(bytes: Buffer, codec: number, onUnreadable: (reason: string) => void): Buffer | undefined {
@@ -127,7 +130,8 @@ function recordAt(offset: string, reader: WireReader): FetchedRecord {
   reader.skip(Math.max(reader.varint(), 0));
   const valueLength = reader.varint();
   const value = valueLength < 0 ? null : reader.bytes(valueLength);
-  const headers: Record<string, Buffer | Buffer[]> = {};
+  // Any name may come, also those that objects have.
+  const headers = Object.create(null) as Record<string, Buffer | Buffer[]>;
   for (let left = reader.varint(); left > 0; left -= 1) {
     const name = reader.text(reader.varint());
     const length = reader.varint();
@@ -138,6 +142,6 @@ function recordAt(offset: string, reader: WireReader): FetchedRecord {
 }
 
 function addHeader(headers: Record<string, Buffer | Buffer[]>, name: string, value: Buffer): void {
-  const known = Object.hasOwn(headers, name) ? headers[name] : undefined;
+  const known = headers[name];
   headers[name] = known === undefined ? value : [known, value].flat();
 }

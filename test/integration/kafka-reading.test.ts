@@ -83,15 +83,27 @@ describeKafka('the reader of the event log in Kafka', () => {
     for (const tail of [atEnd, ahead]) tail.stop();
   });
 
-  it('a tail that begins now has what is written next, and nothing that was', async () => {
+  it('a tail that begins now has what is written next, and nothing that was; and soon, although others wait', async () => {
+    const waiting = follow(log, (await newStream(0)).stream);
     const { stream, topic } = await newStream(1);
+    const producer = newProducer();
+    await producer.connect();
+    const latenciesMs: number[] = [];
     for (let seq = 1; seq < 30; seq += 1) {
       const tail = follow(log, stream, pointAt(seq));
-      await write(topic, numberedEvents(Number(stream), 1, { firstSeq: seq + 1 }));
+      // By now it may have joined the others, who have long been waiting.
+      await new Promise((resolve) => setTimeout(resolve, seq * 10));
+      await producer.send({ topic, messages: numberedEvents(Number(stream), 1, { firstSeq: seq + 1 }).map(toRecord) });
+      const writtenAtMs = performance.now();
       await tail.until(1);
       expect(tail.seqs).toEqual([seq + 1]);
+      latenciesMs.push(tail.arrivedAtMs[0]! - writtenAtMs);
       tail.stop();
     }
+    await producer.disconnect();
+    // A long poll of the others takes up to 500 ms.
+    expect(latenciesMs.toSorted((a, b) => a - b)[25]).toBeLessThan(100);
+    waiting.stop();
   });
 
   it('drops repetitions, also whole runs of them, and goes on from any of their positions', async () => {
