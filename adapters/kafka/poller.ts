@@ -154,17 +154,19 @@ export function createPoller({ fetch, onFetched, onFailed }: PollerDeps): Poller
   function land(flight: Flight, answer: FetchAnswer | undefined): void {
     if (isEnded || !answer) return;
     if (answer.errorCode !== 0 && !SESSION_ERRORS.has(answer.errorCode)) {
+      letGo(flight);
       fail(errorOf(answer.errorCode));
       return;
     }
-    for (const fetched of answer.topics) {
-      for (const reader of flight.readers.get(fetched.topic) ?? []) {
-        if (reader.flight !== flight) continue;
-        reader.flight = undefined;
-        onFetched(reader, fetched);
-      }
-    }
+    const gifts = answer.topics.flatMap((fetched) =>
+      (flight.readers.get(fetched.topic) ?? [])
+        .filter((reader) => reader.flight === flight)
+        .map((reader) => ({ reader, fetched })),
+    );
+    for (const { reader } of gifts) reader.flight = undefined;
+    // Who got nothing comes first the next time: without a session, a broker fills its answer in the request's order.
     for (const reader of letGo(flight)) waiting.add(reader);
+    for (const { reader, fetched } of gifts) onFetched(reader, fetched);
     arrange();
   }
 
