@@ -3,6 +3,7 @@
  * record of each number. What PostgreSQL says about it must be true.
  */
 
+import { fixKafkajs } from '#adapters/kafka/kafkajs-fixes.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { readTopic, type WrittenRecord } from '#test/support/kafka-events.ts';
 import type { ReceivedEvent, Run } from '#test/property/ordering-checker.ts';
@@ -37,6 +38,8 @@ export interface LogVerdict {
 
 /** Of these tenants, or of all whose events were published. */
 export async function judgeLog(sql: Sql, brokers: readonly string[], tenants?: readonly string[]): Promise<LogVerdict> {
+  // Its timers would not let the process rest.
+  fixKafkajs();
   const topics: TopicVerdict[] = [];
   for (const stream of await streamTopics(sql, tenants)) {
     const records = await readTopic(brokers, stream.topic);

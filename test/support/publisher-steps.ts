@@ -19,20 +19,23 @@ export type Step = (typeof STEPS)[number];
 /** From the call of a connected writer to its answer it is about as long. */
 const LONGEST_ANSWER_MS = 8;
 
-/** Tells each step before the product goes on. */
-export function withSteps({ manifests, writer }: PublishingPorts, reach: (step: Step) => void): PublishingPorts {
+/** Each step is told, and waited for, before the product goes on. */
+export function withSteps(
+  { manifests, writer }: PublishingPorts,
+  reach: (step: Step) => Promise<void> | void,
+): PublishingPorts {
   return {
     manifests: {
       ...manifests,
       async begin(stream, limits) {
-        reach('before begin');
+        await reach('before begin');
         const begun = await manifests.begin(stream, limits);
-        if (typeof begun !== 'string') reach('begun');
+        if (typeof begun !== 'string') await reach('begun');
         return begun;
       },
       async complete(manifest, runs) {
         const isOurs = await manifests.complete(manifest, runs);
-        reach('completed');
+        await reach('completed');
         return isOurs;
       },
     },
@@ -41,9 +44,9 @@ export function withSteps({ manifests, writer }: PublishingPorts, reach: (step: 
         const answer = writer.append(append);
         answer.catch(() => undefined);
         await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_ANSWER_MS));
-        reach('append sent');
+        await reach('append sent');
         const runs = await answer;
-        reach('append answered');
+        await reach('append answered');
         return runs;
       },
     },

@@ -1,4 +1,4 @@
-/** Publishers that are wrong, to see the checker find it: SQL that replaces `publish_batch` in a test's database. */
+/** Publishers that are wrong, to see the checker find it: SQL that replaces their functions in a test's database. */
 
 const EXCLUSIVE = `
   if not pg_try_advisory_xact_lock(hashtextextended('plumbline/publish/' || p_stream, 0)) then
@@ -18,6 +18,19 @@ export const ORDERED_BY_TRANSACTION_ID: string = publishBatch({
 
 /** Two publishers read the same records, and each gives them numbers. */
 export const WITHOUT_EXCLUSION: string = publishBatch({ lock: '', visible: 'true', order: 'o.id' });
+
+/** Into Kafka: a batch that somebody left unfinished is forgotten, and its numbers are given anew. */
+export const FORGETTING_MANIFESTS: string = `
+  alter function plumbline.begin_batch rename to begin_right_batch;
+  create function plumbline.begin_batch(
+    p_stream bigint, p_holder text, p_lease interval, p_max_count integer, p_max_bytes bigint, p_max_record_bytes bigint
+  ) returns setof plumbline.manifest_line language plpgsql security definer set search_path = '' as $$
+  begin
+    delete from plumbline.manifest where stream = p_stream and (holder = p_holder or held_until < clock_timestamp());
+    return query select * from plumbline.begin_right_batch(
+      p_stream, p_holder, p_lease, p_max_count, p_max_bytes, p_max_record_bytes);
+  end
+  $$;`;
 
 interface Parts {
   readonly lock: string;

@@ -11,23 +11,29 @@ export interface ChaosOptions {
   readonly random: Random;
   /** Processes that are frozen for a moment, and not killed. */
   readonly freezable: readonly Child[];
+  /** Of Kafka, if the events go there. */
+  readonly brokers?: readonly string[] | undefined;
 }
 
 export interface ChaosReport {
   killed: number;
   frozen: number;
   cut: number;
+  /** Batches into Kafka that another publisher could take over while one was at it. */
+  robbed: number;
 }
 
+const ROB_EVERY_MS = 50;
 const PUBLISHERS = ['resident', 'cron', 'resident'] as const;
 
 /** Until the signal aborts; then everything that it froze runs again, and publishers stay until `end`. */
 export async function runChaos(
-  { databaseUrl, sql, random, freezable }: ChaosOptions,
+  { databaseUrl, sql, random, freezable, brokers }: ChaosOptions,
   signal: AbortSignal,
 ): Promise<{ readonly report: ChaosReport; readonly end: () => Promise<void> }> {
-  const report: ChaosReport = { killed: 0, frozen: 0, cut: 0 };
+  const report: ChaosReport = { killed: 0, frozen: 0, cut: 0, robbed: 0 };
   const publishers = await Promise.all(PUBLISHERS.map(startPublisher));
+  const robbing = brokers ? robPublishers() : undefined;
   while (!signal.aborted) {
     await pause(random.int(100, 900));
     await random.pick([
@@ -38,8 +44,10 @@ export async function runChaos(
       freezePublisher,
       freezeOther,
       cutConnection,
+      cutConnection,
     ])();
   }
+  await robbing;
   return {
     report,
     async end() {
@@ -49,7 +57,11 @@ export async function runChaos(
   };
 
   async function startPublisher(mode: string): Promise<Child> {
-    const child = startChild('test/support/publisher-process.ts', [databaseUrl, mode]);
+    const child = startChild('test/support/publisher-process.ts', [
+      databaseUrl,
+      mode,
+      ...(brokers ? [brokers.join()] : []),
+    ]);
     if ((await child.nextLine()) !== 'ready')
       throw new Error(`a publisher did not start: ${(await child.exit).errors}`);
     return child;
@@ -72,6 +84,15 @@ export async function runChaos(
 
   async function freezePublisher(): Promise<void> {
     await freeze(random.pick(publishers));
+  }
+
+  /** As if they took longer than their right to a batch lasts: others take it over while they are at it. */
+  async function robPublishers(): Promise<void> {
+    while (!signal.aborted) {
+      const robbed = await sql`update plumbline.manifest set held_until = '-infinity' returning stream`;
+      report.robbed += robbed.length;
+      await pause(ROB_EVERY_MS);
+    }
   }
 
   async function freezeOther(): Promise<void> {

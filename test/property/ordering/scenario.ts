@@ -1,6 +1,7 @@
 /** One whole run: writers, publishers that are killed, watchers that come and go; and the verdict. */
 
 import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { judgeLog } from '#test/support/kafka-topic.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
@@ -14,6 +15,8 @@ import { createLedger, installWitness, type Ledger, readHistory } from '#test/pr
 
 export interface ScenarioOptions {
   readonly seed: number;
+  /** Of Kafka, where the events go. @default into PostgreSQL */
+  readonly brokers?: readonly string[];
   /** Writers stop when this many changes were committed. */
   readonly changes: number;
   /** SQL, run before anything is written: breaks what the checker must find broken. */
@@ -24,6 +27,10 @@ export interface ScenarioOptions {
 
 export interface ScenarioReport {
   readonly violations: readonly Violation[];
+  /** What is wrong with Kafka's topics. */
+  readonly logViolations: readonly string[];
+  /** Records in Kafka's topics that readers drop, because they had their number already. */
+  readonly repeated: number;
   /** Committed, as the witness saw it. */
   readonly changes: number;
   /** By all watchers together. */
@@ -39,7 +46,7 @@ const STORE_WRITERS = 2;
 export async function runScenario(options: ScenarioOptions): Promise<ScenarioReport> {
   const database = await createTestDatabase();
   const sql = connect(database.url, { applicationName: 'test', maxConnections: STORE_WRITERS + 2 });
-  const instance = await startLocalInstance({ databaseUrl: database.url });
+  const instance = await startLocalInstance({ databaseUrl: database.url, env: logOf(options) });
   try {
     await installWitness(sql);
     if (options.sabotage !== undefined) await sql.unsafe(options.sabotage);
@@ -52,8 +59,12 @@ export async function runScenario(options: ScenarioOptions): Promise<ScenarioRep
   }
 }
 
+function logOf({ brokers }: ScenarioOptions): Record<string, string> {
+  return brokers ? { EVENT_LOG: 'kafka', KAFKA_BROKERS: brokers.join() } : {};
+}
+
 async function play(
-  { seed, changes, patienceMs = 60_000 }: ScenarioOptions,
+  { seed, changes, patienceMs = 60_000, brokers }: ScenarioOptions,
   databaseUrl: string,
   sql: Sql,
   instance: LocalInstance,
@@ -65,7 +76,8 @@ async function play(
   let chaos: ReturnType<typeof runChaos> | undefined;
   try {
     await followers.startEarly();
-    chaos = runChaos({ databaseUrl, sql, random: random.fork(), freezable: [instance.process] }, confusing.signal);
+    const freezable = [instance.process];
+    chaos = runChaos({ databaseUrl, sql, random: random.fork(), freezable, brokers }, confusing.signal);
     await write({ databaseUrl, sql, random: random.fork(), ledger, changes, onEighth: () => followers.startLate() });
     confusing.abort();
     const { report } = await chaos;
@@ -73,11 +85,13 @@ async function play(
     const heads = await untilPublished(sql, patienceMs);
     await followers.untilReached(heads, patienceMs);
     await followers.stop();
-    const runs = [await logAsRun(sql), ...followers.runs()];
+    const log = brokers ? await judgeLog(sql, brokers) : undefined;
+    const runs = [log?.run ?? (await logAsRun(sql)), ...followers.runs()];
     const history = await readHistory(sql, ledger);
-    const violations = checkOrdering(history, runs);
     return {
-      violations,
+      violations: checkOrdering(history, runs),
+      logViolations: log?.violations ?? [],
+      repeated: log?.repeated ?? 0,
       changes: history.length,
       received: runs.slice(1).reduce((sum, run) => sum + run.events.length, 0),
       connections: followers.connections,
@@ -143,7 +157,9 @@ async function writeLast(sql: Sql): Promise<void> {
 async function untilPublished(sql: Sql, patienceMs: number): Promise<ReadonlyMap<string, bigint>> {
   const deadline = performance.now() + patienceMs;
   while (performance.now() < deadline) {
-    const [row] = await sql<{ waiting: boolean }[]>`select exists (select from plumbline.outbox) as waiting`;
+    // A topic that becomes ready is one more change of its Tenant.
+    const [row] = await sql<{ waiting: boolean }[]>`select exists (select from plumbline.outbox)
+      or exists (select from plumbline.topic where ready_at is null and removed_at is null) as waiting`;
     if (!row?.waiting) break;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
