@@ -1,6 +1,6 @@
 /** The outbox, published into a log outside of PostgreSQL: manifest, append, complete. See the port of manifests. */
 
-import { type EventWriter, RecordTooLarge, TopicLost } from '#core/ports/event-writer.ts';
+import { type AppendedRun, type EventWriter, RecordTooLarge, TopicLost } from '#core/ports/event-writer.ts';
 import type { Manifest, Manifests } from '#core/ports/manifests.ts';
 import type { BatchLimits, Outbox, PublishResult } from '#core/ports/outbox.ts';
 import type { Topics } from '#core/ports/topics.ts';
@@ -34,14 +34,15 @@ export function manifestOutbox({ outbox, manifests, writer, topics, onTopicLost 
   async function publishBatch(stream: bigint, { maxCount, maxBytes }: BatchLimits): Promise<PublishResult> {
     const manifest = await manifests.begin(stream, { maxCount, maxBytes: Math.min(maxBytes, MAX_BATCH_BYTES) });
     if (typeof manifest === 'string') return { outcome: manifest, published: 0 };
+    let runs: readonly AppendedRun[];
     try {
-      const runs = await writer.append(manifest);
-      const isOurs = await manifests.complete(manifest, runs);
-      backoff.succeeded(stream);
-      return isOurs ? { outcome: 'published', published: manifest.events.length } : { outcome: 'busy', published: 0 };
+      runs = await writer.append(manifest);
     } catch (error) {
       return explain(manifest, error);
     }
+    backoff.succeeded(stream);
+    const isOurs = await manifests.complete(manifest, runs);
+    return isOurs ? { outcome: 'published', published: manifest.events.length } : { outcome: 'busy', published: 0 };
   }
 
   async function explain(manifest: Manifest, error: unknown): Promise<PublishResult> {
