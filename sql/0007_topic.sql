@@ -25,6 +25,8 @@ create table plumbline.topic (
   created_at timestamptz not null default clock_timestamp(),
   -- It exists at the brokers, with these settings: only then its stream is published.
   ready_at timestamptz,
+  -- What the brokers know it by: another topic of its name, made when it was deleted, has another. Absent with old brokers.
+  identity text,
   retention_ms bigint,
   retention_bytes bigint,
   -- The brokers do not know it any more; its stream is held until it is found again, or replaced.
@@ -174,13 +176,15 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   order by 2
 $$;
 
-create function plumbline.mark_topic_ready(p_name text, p_retention_ms bigint, p_retention_bytes bigint) returns void
+create function plumbline.mark_topic_ready(
+  p_name text, p_retention_ms bigint, p_retention_bytes bigint, p_identity text
+) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   ready plumbline.topic;
 begin
   update plumbline.topic set ready_at = coalesce(ready_at, clock_timestamp()),
-      retention_ms = p_retention_ms, retention_bytes = p_retention_bytes
+      retention_ms = p_retention_ms, retention_bytes = p_retention_bytes, identity = coalesce(identity, p_identity)
     where name = p_name and removed_at is null returning * into ready;
   if not found then
     return;

@@ -19,11 +19,11 @@ const POLL_INTERVAL_MS = 20;
 export function kafkaTopicAdmin(deps: SessionDeps): TopicAdmin {
   return {
     async ensure(name, settings) {
-      await visit(`topic ${name}`, async ({ controller }) => {
+      return visit(`topic ${name}`, async ({ controller }) => {
         const broker = await controller();
         const config = topicConfig(settings);
         const isNew = await create(broker, name, config);
-        const partitions = await untilWritable(broker, name);
+        const { partitions, identity } = await untilWritable(broker, name);
         if (partitions !== 1) {
           throw new StatusError(
             'ServiceUnavailable',
@@ -31,6 +31,7 @@ export function kafkaTopicAdmin(deps: SessionDeps): TopicAdmin {
           );
         }
         if (!isNew) await adjustConfig(broker, name, config);
+        return identity;
       });
     },
 
@@ -79,11 +80,11 @@ async function create(broker: Broker, name: string, config: ReadonlyMap<string, 
   return !error;
 }
 
-/** How many partitions it has. Waits until the broker knows of it, and of a leader. */
-async function untilWritable(broker: Broker, name: string): Promise<number> {
+/** Waits until the broker knows of it, and of a leader. */
+async function untilWritable(broker: Broker, name: string): Promise<TopicState> {
   for (;;) {
     const state = await stateOf(broker, name);
-    if (state !== 'missing' && state.leader !== undefined) return state.partitions;
+    if (state !== 'missing' && state.leader !== undefined) return state;
     await pause();
   }
 }

@@ -19,7 +19,8 @@ export async function readExtents(
 ): Promise<ReadonlyMap<string, TopicExtent | 'missing'>> {
   const extents = new Map<string, TopicExtent | 'missing'>();
   const byLeader = new Map<number, string[]>();
-  for (const [name, state] of await topicStates(await controller(), names)) {
+  const states = await topicStates(await controller(), names);
+  for (const [name, state] of states) {
     if (state === 'missing') {
       extents.set(name, state);
     } else if (state.leader !== undefined) {
@@ -41,8 +42,13 @@ export async function readExtents(
       const start = starts.get(name);
       const end = ends.get(name);
       if (start === 'missing' || end === 'missing') extents.set(name, 'missing');
-      else if (start !== undefined && end !== undefined) extents.set(name, { start, end });
+      else if (start !== undefined && end !== undefined) extents.set(name, { start, end, identity: identityOf(name) });
     }
+  }
+
+  function identityOf(name: string): string | undefined {
+    const state = states.get(name);
+    return state === 'missing' ? undefined : state?.identity;
   }
 }
 

@@ -1,10 +1,13 @@
 /** What a broker knows of topics: which there are, and who leads them. */
 
 import type { Broker } from '#adapters/kafka/cluster.ts';
+import { askForIdentifiedTopics, type IdentifiedTopic } from '#adapters/kafka/identified-topics.ts';
 import { ask, errorOf, type TopicMetadata } from '#adapters/kafka/requests.ts';
 import { inSession, type SessionDeps } from '#adapters/kafka/session.ts';
 
 export interface TopicState {
+  /** Tells it from others of its name; undefined when the brokers are older than Kafka 2.8. */
+  readonly identity: string | undefined;
   readonly partitions: number;
   /** Of its first partition; undefined while there is none. */
   readonly leader: number | undefined;
@@ -21,16 +24,23 @@ export async function topicStates(
   broker: Broker,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, TopicState | 'missing'>> {
-  const { topicMetadata } = await ask(broker, 'Metadata', { topics, allowAutoTopicCreation: false });
-  return new Map(topicMetadata.map((topic) => [topic.topic, stateOf(topic)]));
+  const found =
+    (await askForIdentifiedTopics(broker, topics)) ??
+    (await ask(broker, 'Metadata', { topics, allowAutoTopicCreation: false })).topicMetadata;
+  return new Map(found.map((topic) => [topic.topic, stateOf(topic)]));
 }
 
-function stateOf({ topicErrorCode, partitionMetadata }: TopicMetadata): TopicState | 'missing' {
+function stateOf(topic: TopicMetadata | IdentifiedTopic): TopicState | 'missing' {
+  const { topicErrorCode, partitionMetadata } = topic;
   const error = errorOf(topicErrorCode);
   if (error?.type === 'UNKNOWN_TOPIC_OR_PARTITION') return 'missing';
   if (error && error.type !== 'LEADER_NOT_AVAILABLE') throw error;
   const leader = partitionMetadata.find(({ partitionId }) => partitionId === 0)?.leader ?? NO_LEADER;
-  return { partitions: partitionMetadata.length, leader: leader === NO_LEADER ? undefined : leader };
+  return {
+    identity: 'identity' in topic ? topic.identity : undefined,
+    partitions: partitionMetadata.length,
+    leader: leader === NO_LEADER ? undefined : leader,
+  };
 }
 
 /** Whether the brokers know no such topic. @throws when that cannot be known. */

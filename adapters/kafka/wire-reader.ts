@@ -38,6 +38,12 @@ export class WireReader {
 
   /** Zigzag, of at most 32 bits. */
   varint(): number {
+    const value = this.unsignedVarint();
+    return (value >>> 1) ^ -(value & 1);
+  }
+
+  /** Of at most 32 bits. */
+  unsignedVarint(): number {
     let value = 0;
     let shift = 0;
     let byte: number;
@@ -48,7 +54,7 @@ export class WireReader {
       value |= (byte & 0x7f) << shift;
       shift += 7;
     } while (byte >= 0x80);
-    return (value >>> 1) ^ -(value & 1);
+    return value >>> 0;
   }
 
   /** A number as varint whose value does not matter, of any size. */
@@ -68,5 +74,26 @@ export class WireReader {
 
   text(length: number): string {
     return this.bytes(length).toString();
+  }
+
+  /** As newer requests have it (KIP-482); undefined for none. */
+  compactText(): string | undefined {
+    const length = this.unsignedVarint() - 1;
+    return length < 0 ? undefined : this.text(length);
+  }
+
+  /** As newer requests have it; none is empty. */
+  compactArray<T>(item: () => T): T[] {
+    const items: T[] = [];
+    for (let left = this.unsignedVarint() - 1; left > 0; left -= 1) items.push(item());
+    return items;
+  }
+
+  /** What a newer broker may add, and need not be understood. */
+  skipTags(): void {
+    for (let left = this.unsignedVarint(); left > 0; left -= 1) {
+      this.unsignedVarint();
+      this.skip(this.unsignedVarint());
+    }
   }
 }

@@ -16,7 +16,10 @@ interface DueRow {
   readonly retentionBytes: bigint | null;
 }
 
-type CurrentRow = Omit<CurrentTopic, 'lastPosition'> & { readonly lastPosition: bigint | null };
+type CurrentRow = Omit<CurrentTopic, 'lastPosition' | 'identity'> & {
+  readonly lastPosition: bigint | null;
+  readonly identity: string | null;
+};
 
 export function postgresTopics(sql: Sql): Topics {
   return {
@@ -30,10 +33,11 @@ export function postgresTopics(sql: Sql): Topics {
       return rows.map(toDue);
     },
 
-    async markReady(name: string, { retentionMs, retentionBytes }: TopicSettings): Promise<void> {
+    async markReady(name: string, { retentionMs, retentionBytes }: TopicSettings, identity?: string): Promise<void> {
       await guarded(
         'topics',
-        () => sql`select plumbline.mark_topic_ready(${name}, ${retentionMs}, ${retentionBytes ?? null})`,
+        () =>
+          sql`select plumbline.mark_topic_ready(${name}, ${retentionMs}, ${retentionBytes ?? null}, ${identity ?? null})`,
       );
     },
 
@@ -47,11 +51,15 @@ export function postgresTopics(sql: Sql): Topics {
         () => sql<CurrentRow[]>`
         select t.name, t.stream, case when f.first_seq > t.first_seq then f.start_position + 1 else 0 end as "firstPosition",
           case when f.last_seq >= t.first_seq then f.last_position end as "lastPosition",
-          t.missing_since is not null as "isMissing"
+          t.missing_since is not null as "isMissing", t.identity
         from plumbline.frontier f join plumbline.topic t on t.name = f.topic
         where t.ready_at is not null and t.removed_at is null order by t.stream`,
       );
-      return rows.map((row) => ({ ...row, lastPosition: row.lastPosition ?? undefined }));
+      return rows.map((row) => ({
+        ...row,
+        lastPosition: row.lastPosition ?? undefined,
+        identity: row.identity ?? undefined,
+      }));
     },
 
     async markMissing(name: string): Promise<boolean> {

@@ -61,8 +61,8 @@ async function provision({ topics, admin, defaults, onError }: KeepTopicsDeps): 
     for (let topic = due.shift(); topic !== undefined; topic = due.shift()) {
       try {
         if (topic.deed === 'ensure') {
-          await admin.ensure(topic.name, topic.settings);
-          await topics.markReady(topic.name, topic.settings);
+          const identity = await admin.ensure(topic.name, topic.settings);
+          await topics.markReady(topic.name, topic.settings, identity);
         } else {
           await admin.remove(topic.name);
           await topics.markRemoved(topic.name);
@@ -94,6 +94,10 @@ async function compare(deps: KeepTopicsDeps, topic: CurrentTopic, extent: TopicE
   const { topics, index, onLost } = deps;
   if (extent === 'missing') {
     if (await topics.markMissing(topic.name)) await replace('the brokers do not know the topic any more');
+    return false;
+  }
+  if (topic.identity !== undefined && extent.identity !== undefined && topic.identity !== extent.identity) {
+    await replace('the topic was deleted, and another one has its name');
     return false;
   }
   if (topic.lastPosition !== undefined && extent.end <= topic.lastPosition) {

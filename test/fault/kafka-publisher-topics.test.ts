@@ -11,7 +11,7 @@ import { longestGapMs, type RunningPublisher, runPublisher } from '#test/support
 import { silentLogger } from '#test/support/silent-logger.ts';
 
 const CALM = ['calm-1', 'calm-2'];
-const TENANTS = [...CALM, 'deleted', 'idle', 'emptied', 'strange', 'retried', 'skipped'];
+const TENANTS = [...CALM, 'deleted', 'idle', 'emptied', 'strange', 'outnumbered', 'retried', 'skipped'];
 /** Of tenants with whose topics all is well. */
 const LONGEST_GAP_MS = 5_000;
 /** A topic that is missing is looked for every 10 s, and given up after 10 s. */
@@ -72,7 +72,7 @@ describeKafka('a topic', () => {
   test.concurrent('that is deleted and made anew, empty, is replaced at once', async () => {
     const lost = await of('emptied').topic();
     await recreate(lost.topic);
-    await untilReplaced(lost, /it was made anew, or has lost events|and events up to/);
+    await untilReplaced(lost, /another one has its name|it was made anew, or has lost events|and events up to/);
     await expectGoingOn(of('emptied'), lost);
   });
 
@@ -80,8 +80,16 @@ describeKafka('a topic', () => {
     const lost = await of('strange').topic();
     await recreate(lost.topic);
     await produce(lost.topic, 5);
-    await untilReplaced(lost, /it was made anew, or has lost events|and events up to/);
+    await untilReplaced(lost, /another one has its name|it was made anew, or has lost events|and events up to/);
     await expectGoingOn(of('strange'), lost);
+  });
+
+  test.concurrent('that is made anew by a stranger, with more records than it had, is replaced', async () => {
+    const lost = await of('outnumbered').topic();
+    await recreate(lost.topic);
+    await produce(lost.topic, 1_000);
+    await untilReplaced(lost, /another one has its name|it was made anew, or has lost events/);
+    await expectGoingOn(of('outnumbered'), lost);
   });
 
   test.concurrent('that refuses a record holds its tenant, until the record is tried again', async () => {

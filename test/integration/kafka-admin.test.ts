@@ -89,22 +89,25 @@ describeKafka('the topics of the event log at the brokers', () => {
 
   it('are gone when they are removed, also when they were gone before', async () => {
     const name = newName();
-    await topics.ensure(name, HOUR);
+    const identity = await topics.ensure(name, HOUR);
     await topics.remove(name);
     expect(await topics.extents([name])).toEqual(new Map([[name, 'missing']]));
     await topics.remove(name);
-    await topics.ensure(name, HOUR);
-    expect(await topics.extents([name])).toEqual(new Map([[name, { start: 0n, end: 0n }]]));
+    const another = await topics.ensure(name, HOUR);
+    expect(await topics.extents([name])).toEqual(new Map([[name, { start: 0n, end: 0n, identity: another }]]));
+    // One that is made anew is told from the one before.
+    expect(identity).toMatch(/^[0-9a-f]{32}$/);
+    expect(another).not.toBe(identity);
   });
 
   it('tell where they begin and end', async () => {
     const name = newName();
-    await topics.ensure(name, HOUR);
+    const identity = await topics.ensure(name, HOUR);
     const writer = kafkaEventWriter({ settings, logger: silentLogger, compression: 'none' });
     await writer.append({ topic: name, lastPosition: undefined, events: numberedEvents(1, 12) });
     await writer.close();
     await deleteUpTo(name, '5');
-    expect(await topics.extents([name])).toEqual(new Map([[name, { start: 5n, end: 12n }]]));
+    expect(await topics.extents([name])).toEqual(new Map([[name, { start: 5n, end: 12n, identity }]]));
   });
 
   it('tell it in one call, those that are there and those that are not', async () => {
@@ -112,7 +115,7 @@ describeKafka('the topics of the event log at the brokers', () => {
     await Promise.all(names.filter((_, index) => index % 2 === 0).map((name) => topics.ensure(name, HOUR)));
     const extents = await topics.extents(names);
     expect(names.map((name) => extents.get(name))).toEqual(
-      names.map((_, index) => (index % 2 === 0 ? { start: 0n, end: 0n } : 'missing')),
+      names.map((_, index) => (index % 2 === 0 ? { start: 0n, end: 0n, identity: expect.any(String) } : 'missing')),
     );
     expect(await topics.extents([])).toEqual(new Map());
   });
@@ -185,7 +188,7 @@ describeKafka('the topics of the event log on brokers of another kind', () => {
       await admin.disconnect();
       const topics = kafkaTopicAdmin({ settings, logger: silentLogger });
       const names = ['only-on-1', 'only-on-3', 'nowhere'];
-      const onOne = { start: 0n, end: 0n };
+      const onOne = { start: 0n, end: 0n, identity: expect.any(String) };
       await expect
         .poll(() => topics.extents(names))
         .toEqual(

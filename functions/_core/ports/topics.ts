@@ -22,14 +22,16 @@ export interface CurrentTopic {
   readonly lastPosition: bigint | undefined;
   /** It was marked so. */
   readonly isMissing: boolean;
+  /** What the brokers knew it by when it was made ready; undefined when they have nothing of the kind. */
+  readonly identity: string | undefined;
 }
 
 /** What should be, in PostgreSQL: one topic for each stream, with the settings that its tenant asks for. */
 export interface Topics {
   /** @param defaults of tenants that ask for nothing. */
   due(defaults: TopicSettings): Promise<readonly DueTopic[]>;
-  /** It exists, with these settings: its stream can be published. */
-  markReady(name: string, settings: TopicSettings): Promise<void>;
+  /** It exists, with these settings: its stream can be published. Its identity is the first that was told. */
+  markReady(name: string, settings: TopicSettings, identity?: string): Promise<void>;
   /** It is gone. */
   markRemoved(name: string): Promise<void>;
 
@@ -53,12 +55,14 @@ export interface Topics {
 export interface TopicExtent {
   readonly start: bigint;
   readonly end: bigint;
+  /** Of the topic that has this name now: one that was deleted and made anew has another. Undefined: there is none. */
+  readonly identity: string | undefined;
 }
 
 /** What is, at the brokers. All calls throw StatusError ServiceUnavailable when it cannot be known. */
 export interface TopicAdmin {
-  /** Makes it be, with these settings, and resolves when it can be written to. */
-  ensure(name: string, settings: TopicSettings): Promise<void>;
+  /** Makes it be, with these settings, and resolves with its identity when it can be written to. */
+  ensure(name: string, settings: TopicSettings): Promise<string | undefined>;
   /** Resolves when it is gone. */
   remove(name: string): Promise<void>;
   /** Those that the brokers know; for the others, `missing`. Left out: those that have no leader to ask now. */
