@@ -3,6 +3,7 @@
  */
 
 import { toUnavailable, failureOf } from '#adapters/kafka/errors.ts';
+import { createLeftovers, type Leftover } from '#adapters/kafka/leftovers.ts';
 import type { LinkHolder } from '#adapters/kafka/links.ts';
 import { findWayOn } from '#adapters/kafka/out-of-range.ts';
 import { offsetBehind } from '#adapters/kafka/placing.ts';
@@ -13,6 +14,7 @@ import { createTurns } from '#adapters/kafka/turns.ts';
 import {
   type EventLog,
   type LogPoint,
+  pointOf,
   PositionExpired,
   type ReadLimits,
   type ReadResult,
@@ -46,6 +48,7 @@ const NOTHING: ReadResult = { events: [], more: false };
 export function createReading({ links, index, onOddity }: ReadingDeps): EventLog['read'] {
   const turns = createTurns(READS_AT_ONCE);
   const fetch = createSingleFetch(links);
+  const leftovers = createLeftovers();
 
   return async function read(stream, after, limits) {
     const endsAtMs = performance.now() + PATIENCE_MS;
@@ -62,6 +65,9 @@ export function createReading({ links, index, onOddity }: ReadingDeps): EventLog
 
   async function readNow(wanted: Wanted): Promise<ReadResult> {
     const { stream, after } = wanted;
+    const leftover = leftovers.take(stream, after);
+    const rest = leftover && takeFrom(leftover, wanted).result;
+    if (rest && rest.events.length > 0) return rest;
     const indexed = (await index.streams([stream])).get(stream);
     if (!indexed) return NOTHING;
     const place = { topic: indexed.topic, offset: offsetBehind(stream, after, indexed) };
@@ -78,18 +84,28 @@ export function createReading({ links, index, onOddity }: ReadingDeps): EventLog
   }
 
   /** Goes on until there is an event: over repetitions, and what is none. */
-  async function readFrom(start: Place, { stream, after, limits }: Wanted): Promise<ReadResult> {
-    const { topic } = start;
-    const maxBytes = Math.min(Math.max(limits.maxBytes, MIN_FETCH_BYTES), MAX_FETCH_BYTES);
-    for (let { offset } = start; ;) {
-      const { batches, highWatermark } = await fetch({ topic, offset }, maxBytes);
-      const taken = takeEvents(batches, { stream, seq: after.seq, offset }, limits, (what) =>
-        onOddity(topic, `${what} is no event of stream ${stream}`),
-      );
-      const more = taken.isCut || taken.offset < highWatermark;
-      if (taken.events.length > 0 || !more) return { events: taken.events, more };
-      if (taken.offset === offset) throw new Error(`nothing whole was read of topic ${topic} at offset ${offset}`);
-      ({ offset } = taken);
+  async function readFrom({ topic, offset: start }: Place, wanted: Wanted): Promise<ReadResult> {
+    const maxBytes = Math.min(Math.max(wanted.limits.maxBytes, MIN_FETCH_BYTES), MAX_FETCH_BYTES);
+    for (let offset = start; ;) {
+      const fetched = await fetch({ topic, offset }, maxBytes);
+      const { result, next } = takeFrom({ fetched, offset }, wanted);
+      if (result.events.length > 0 || !result.more) return result;
+      if (next === offset) throw new Error(`nothing whole was read of topic ${topic} at offset ${offset}`);
+      offset = next;
     }
+  }
+
+  function takeFrom(
+    { fetched, offset }: Leftover,
+    { stream, after, limits }: Wanted,
+  ): { readonly result: ReadResult; readonly next: bigint } {
+    const { topic, batches, highWatermark } = fetched;
+    const taken = takeEvents(batches, { stream, seq: after.seq, offset }, limits, (what) =>
+      onOddity(topic, `${what} is no event of stream ${stream}`),
+    );
+    const newest = taken.events.at(-1);
+    if (newest && taken.isCut) leftovers.keep(stream, pointOf(newest), { fetched, offset: taken.offset });
+    const more = taken.isCut || taken.offset < highWatermark;
+    return { result: { events: taken.events, more }, next: taken.offset };
   }
 }
