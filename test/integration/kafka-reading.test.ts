@@ -15,7 +15,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
 import type { KafkaEventLog } from '#adapters/kafka/event-log.ts';
 import { toRecord } from '#adapters/kafka/records.ts';
-import { ORIGIN, PositionExpired } from '#core/ports/event-log.ts';
+import { kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import type { StreamEvent } from '#core/event.ts';
+import { ORIGIN, pointOf, PositionExpired } from '#core/ports/event-log.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { numberedEvents, settingsFor } from '#test/support/kafka-events.ts';
 import {
@@ -220,6 +222,37 @@ describeKafka('the reader of the event log in Kafka', () => {
     expect(tail.seqs).toEqual([1, 2, 3]);
     expect(await readSeqs(stream, 0)).toEqual([1, 2, 3]);
     tail.stop();
+  });
+
+  it('reads 160 MB that lie behind in bounded memory, by a tail and by reads', async () => {
+    const { stream, topic } = await newStream(0);
+    const count = 20_000;
+    const writer = kafkaEventWriter({ settings: settingsFor(brokers), logger: silentLogger, compression: 'none' });
+    for (let firstSeq = 1; firstSeq <= count; firstSeq += 500) {
+      const events = numberedEvents(Number(stream), 500, { firstSeq, size: 8_000 });
+      await writer.append({ topic, lastPosition: BigInt(firstSeq) - 2n, events });
+    }
+    await writer.close();
+    const held = (): number => process.memoryUsage().heapUsed + process.memoryUsage().external;
+    const before = held();
+    let peak = 0;
+    let last = 0n;
+    const take = (events: readonly StreamEvent[]): void => {
+      peak = Math.max(peak, held());
+      for (const { seq } of events) expect(seq).toBe((last += 1n));
+    };
+    for await (const events of log.tail(stream, ORIGIN, new AbortController().signal)) {
+      take(events);
+      if (last === BigInt(count)) break;
+    }
+    last = 0n;
+    for (let point = ORIGIN; last < BigInt(count);) {
+      const { events } = await log.read(stream, point, { maxCount: 250, maxBytes: 256 * 1024 });
+      take(events);
+      point = pointOf(events.at(-1)!);
+    }
+    console.info(`160 MB behind were read with ${Math.round((peak - before) / 1e6)} MB more memory`);
+    expect(peak - before).toBeLessThan(150e6);
   });
 
   it('goes on in the topic that replaces a lost one; who has not read all of the old one is refused', async () => {
