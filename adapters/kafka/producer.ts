@@ -8,7 +8,7 @@
 
 import { CompressionTypes, type RecordMetadata } from 'kafkajs';
 import { type KafkaSettings, kafkaClient } from '#adapters/kafka/client.ts';
-import { Late, within } from '#adapters/kafka/deadline.ts';
+import { within } from '#adapters/kafka/deadline.ts';
 import type { EventRecord } from '#adapters/kafka/records.ts';
 import { createSockets } from '#adapters/kafka/sockets.ts';
 import type { Logger } from '#core/ports/logger.ts';
@@ -45,8 +45,9 @@ const REQUEST_TIMEOUT_MS = 5_000;
 const REPLICATION_TIMEOUT_MS = 4_000;
 /** A connection takes some 10 ms, and where TLS and a login belong to it a few hundred. */
 const CONNECT_TIMEOUT_MS = 3_000;
-const ATTEMPTS = 2;
-const ATTEMPTS_WITH_ONES_THAT_HANG = 3;
+const CONNECT_ATTEMPTS = 3;
+/** After it a broker may hang, and another one is tried beside it. */
+const CONNECT_PATIENCE_MS = 500;
 const CLOSE_TIMEOUT_MS = 5_000;
 // kafkajs wraps its 31-bit sequence numbers to the wrong one, and brokers forget a producer after a day by default.
 const MAX_RECORDS = 1_000_000_000;
@@ -118,21 +119,40 @@ class OnePartition extends Array<EventRecord> {
 }
 
 /**
- * A producer that is connected. Each attempt begins with another broker: one may hang, or name one that is gone.
+ * A producer that is connected. Each attempt begins with another broker: one may hang, or name one that is gone. So the
+ * next one does not wait for its end; the first to be connected is taken.
  * @throws what kafkajs throws, or `Late`: no broker can be reached.
  */
 export async function connectedProducer(create: () => BatchProducer, timeoutMs: number): Promise<BatchProducer> {
   const endsAtMs = performance.now() + timeoutMs;
-  for (let attempt = 1; ; attempt += 1) {
-    const producer = create();
-    try {
-      await producer.connect(Math.min(CONNECT_TIMEOUT_MS, endsAtMs - performance.now()));
-      return producer;
-    } catch (error) {
-      const attempts = error instanceof Late ? ATTEMPTS_WITH_ONES_THAT_HANG : ATTEMPTS;
-      if (attempt >= attempts || performance.now() >= endsAtMs) throw error;
+  const attempts: Promise<BatchProducer>[] = [];
+  let first: BatchProducer | undefined;
+  for (;;) {
+    const attempt = connect();
+    attempts.push(attempt);
+    const any = Promise.any(attempts);
+    const isLast = attempts.length === CONNECT_ATTEMPTS;
+    await Promise.race([any, attempt, ...(isLast ? [] : [pause(CONNECT_PATIENCE_MS)])]).catch(() => undefined);
+    if (first) return first;
+    if (isLast || performance.now() >= endsAtMs) {
+      return any.catch((error: AggregateError) => {
+        throw error.errors.at(-1);
+      });
     }
+    any.catch(() => undefined);
   }
+
+  async function connect(): Promise<BatchProducer> {
+    const producer = create();
+    await producer.connect(Math.min(CONNECT_TIMEOUT_MS, endsAtMs - performance.now()));
+    if (first) void producer.close();
+    first ??= producer;
+    return first;
+  }
+}
+
+async function pause(milliseconds: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 /**

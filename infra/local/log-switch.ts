@@ -1,6 +1,6 @@
 /** A running instance, and the log that was switched under it: what it reads and writes is no longer where events are. */
 
-import { type Sql } from '#adapters/postgres/client.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
 import { type LogName, readLogChoice } from '#adapters/postgres/log-choice.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
 
