@@ -135,8 +135,8 @@ export async function connectedProducer(create: () => BatchProducer, timeoutMs: 
     await Promise.race([any, attempt, ...(isLast ? [] : [pause(CONNECT_PATIENCE_MS)])]).catch(() => undefined);
     if (first) return first;
     if (isLast || performance.now() >= endsAtMs) {
-      return any.catch((error: AggregateError) => {
-        throw error.errors.at(-1);
+      return any.catch((error: unknown) => {
+        throw (error as AggregateError).errors.at(-1);
       });
     }
     any.catch(() => undefined);

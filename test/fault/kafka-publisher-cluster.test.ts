@@ -14,6 +14,8 @@ const USUAL = ['usual-1', 'usual-2', 'usual-3', 'usual-4', 'usual-5', 'usual-6']
 /** Their records must be on all three brokers. */
 const STRICT = ['strict-1', 'strict-2', 'strict-3'];
 const { TOPIC } = kafkajs.ConfigResourceTypes;
+/** Of topics that have a leader again, some seconds after a fault. */
+const STANDSTILL_LIMIT_MS = 30_000;
 const PATIENCE_MS = 120_000;
 
 describeKafka('publishing into a cluster of three brokers loses, repeats and reorders nothing', () => {
@@ -108,7 +110,7 @@ describeKafka('publishing into a cluster of three brokers loses, repeats and reo
   }
 
   async function untilMorePublished(some: readonly KafkaTenant[]): Promise<void> {
-    await Promise.all(some.map(({ writer, untilPublished }) => untilPublished(writer.count + 50, 60_000)));
+    await Promise.all(some.map(({ writer, untilPublished }) => untilPublished(writer.count + 50, STANDSTILL_LIMIT_MS)));
   }
 
   /** It has a batch that is not finished, since a second. */
