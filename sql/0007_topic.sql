@@ -201,6 +201,19 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
     where name = p_name and removed_at is null
 $$;
 
+-- Tells the tenant why its topic is not there yet.
+create function plumbline.report_unready_topic(p_name text, p_reason text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  waiting bigint;
+begin
+  select t.stream into waiting from plumbline.topic t where name = p_name and ready_at is null and removed_at is null;
+  if found then
+    perform plumbline.report_stream(waiting, 'False', 'TopicPending', p_reason);
+  end if;
+end
+$$;
+
 -- Holds the stream of a topic that the brokers do not know; true once that was so for the given time.
 create function plumbline.mark_topic_missing(p_name text, p_patience interval) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -299,4 +312,4 @@ $$;
 
 grant execute on function plumbline.replace_topic, plumbline.due_topics, plumbline.mark_topic_ready,
   plumbline.mark_topic_removed, plumbline.mark_topic_missing, plumbline.mark_topic_found, plumbline.advance_start,
-  plumbline.database_identity to plumbline_server;
+  plumbline.database_identity, plumbline.report_unready_topic to plumbline_server;

@@ -266,6 +266,9 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   held plumbline.quarantine;
 begin
+  if coalesce(btrim(p_reason), '') = '' then
+    raise exception 'say why the record is left out: the reason is kept with it' using errcode = 'PL422';
+  end if;
   delete from plumbline.quarantine where stream = p_stream returning * into held;
   if not found then
     return false;

@@ -74,9 +74,10 @@ export function toEvent(record: Pick<KafkaMessage, 'headers' | 'value' | 'offset
   const subject = subjectOf(headers);
   const id = text(headers, 'ce_id');
   const time = new Date(text(headers, 'ce_time') ?? Number.NaN);
-  if (!number || !type || !subject || id === undefined || Number.isNaN(time.getTime())) return undefined;
+  if (!number || !type || !subject || !isPlain(id) || Number.isNaN(time.getTime())) return undefined;
   if ((value === null) !== (type === 'SKIPPED')) return undefined;
   const object = value === null ? 'null' : value.toString();
+  if (value !== null && !isOneLine(object)) return undefined;
   let labels: string | undefined;
   return {
     ...number,
@@ -102,7 +103,7 @@ function subjectOf(headers: KafkaMessage['headers']): EventSubject | undefined {
   const tenant = text(headers, 'ce_tenant');
   const uid = text(headers, 'ce_uid');
   const resourceVersion = text(headers, 'ce_resourceversion');
-  if (!parts || tenant === undefined || uid === undefined || resourceVersion === undefined) return undefined;
+  if (!parts || tenant === undefined || !isPlain(uid) || !isNumber(resourceVersion)) return undefined;
   const [, group = '', kind = '', name = ''] = parts;
   return { tenant, group, kind, name, uid, resourceVersion };
 }
@@ -110,6 +111,15 @@ function subjectOf(headers: KafkaMessage['headers']): EventSubject | undefined {
 function labelsOf(object: string): string {
   const parsed = JSON.parse(object) as { readonly metadata?: { readonly labels?: object } } | null;
   return JSON.stringify(parsed?.metadata?.labels ?? {});
+}
+
+/** What is put into a frame as it is: an object on one line cannot end the frame. */
+function isOneLine(object: string): boolean {
+  return object.startsWith('{') && object.endsWith('}') && !/[\r\n]/.test(object);
+}
+
+function isPlain(value: string | undefined): value is string {
+  return value !== undefined && /^[\w.-]{1,64}$/.test(value);
 }
 
 function isNumber(value: string | undefined): value is string {

@@ -31,11 +31,13 @@ interface Answer {
 
 const DEFAULT_CHECK_TIMEOUT_MS = 2_000;
 
+type Routes = Readonly<Record<string, (query: URLSearchParams) => Promise<Answer>>>;
+
 /** Answers once it listens. @throws the system's error when the address cannot be had. */
 export async function startOpsServer(options: OpsServerOptions): Promise<OpsServer> {
-  const routes: Readonly<Record<string, () => Promise<Answer>>> = {
+  const routes: Routes = {
     '/healthz': async () => json(200, { status: 'alive' }),
-    '/readyz': () => readiness(options.checks, options.checkTimeoutMs ?? DEFAULT_CHECK_TIMEOUT_MS),
+    '/readyz': (query) => readiness(options.checks, query, options.checkTimeoutMs ?? DEFAULT_CHECK_TIMEOUT_MS),
     '/metrics': async () => ({
       status: 200,
       type: options.registry.contentType,
@@ -56,11 +58,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   };
 }
 
-async function respond(
-  routes: Readonly<Record<string, () => Promise<Answer>>>,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function respond(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const answer = await find(routes, request).catch((error: unknown) => json(500, { error: String(error) }));
   response.writeHead(answer.status, {
     'content-type': answer.type,
@@ -71,20 +69,27 @@ async function respond(
   response.end(request.method === 'HEAD' ? undefined : answer.body);
 }
 
-async function find(
-  routes: Readonly<Record<string, () => Promise<Answer>>>,
-  request: IncomingMessage,
-): Promise<Answer> {
-  const path = request.url?.split('?', 1)[0] ?? '';
+async function find(routes: Routes, request: IncomingMessage): Promise<Answer> {
+  const [path = '', query] = request.url?.split('?', 2) ?? [];
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
   if (!route) return json(404, { error: `there is no ${path}; there are ${Object.keys(routes).join(', ')}` });
   if (request.method !== 'GET' && request.method !== 'HEAD') return json(405, { error: 'only GET and HEAD' });
-  return route();
+  return route(new URLSearchParams(query));
 }
 
-/** 200 when every check passed, else 503; the body tells of each. */
-async function readiness(checks: readonly ReadinessCheck[], timeoutMs: number): Promise<Answer> {
-  const results = await Promise.all(checks.map((check) => runCheck(check, timeoutMs)));
+/** 200 when every check passed but those that `exclude` names, else 503; the body tells of each. */
+async function readiness(
+  checks: readonly ReadinessCheck[],
+  query: URLSearchParams,
+  timeoutMs: number,
+): Promise<Answer> {
+  const excluded = query.getAll('exclude');
+  const unknown = excluded.find((name) => !checks.some((check) => check.name === name));
+  if (unknown !== undefined) {
+    return json(400, { error: `there is no check ${unknown}; there are ${checks.map(({ name }) => name).join(', ')}` });
+  }
+  const wanted = checks.filter(({ name }) => !excluded.includes(name));
+  const results = await Promise.all(wanted.map((check) => runCheck(check, timeoutMs)));
   const isReady = results.every((result) => result.status === 'ready');
   return json(isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', checks: results });
 }

@@ -41,6 +41,10 @@ export function postgresTopics(sql: Sql): Topics {
       );
     },
 
+    async reportUnready(name: string, reason: string): Promise<void> {
+      await guarded('topics', () => sql`select plumbline.report_unready_topic(${name}, ${reason})`);
+    },
+
     async markRemoved(name: string): Promise<void> {
       await guarded('topics', () => sql`select plumbline.mark_topic_removed(${name})`);
     },

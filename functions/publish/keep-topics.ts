@@ -70,6 +70,7 @@ async function provision({ topics, admin, defaults, onError }: KeepTopicsDeps): 
       } catch (error) {
         isDone = false;
         onError(error, topic.name);
+        if (topic.deed === 'ensure') await topics.reportUnready(topic.name, reasonOf(error));
       }
     }
   }
@@ -112,4 +113,8 @@ async function compare(deps: KeepTopicsDeps, topic: CurrentTopic, extent: TopicE
     onLost(topic.name, reason);
     await topics.replace(topic.name, reason);
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -15,7 +15,7 @@ export interface ManifestOutboxDeps {
   readonly manifests: Manifests;
   readonly writer: EventWriter;
   readonly topics: Pick<Topics, 'markMissing' | 'replace'>;
-  readonly onTopicLost: (topic: string, error: TopicLost) => void;
+  readonly onTopicLost: (topic: string, reason: string) => void;
 }
 
 /** The log could not take a batch now. It is the stream's trouble, not that of all: others go on. */
@@ -52,13 +52,16 @@ export function manifestOutbox({ outbox, manifests, writer, topics, onTopicLost 
     }
     backoff.failed(manifest.stream);
     if (error instanceof TopicLost) {
-      onTopicLost(manifest.topic, error);
-      if (error.how === 'replaced') await topics.replace(manifest.topic, error.message);
-      else await topics.markMissing(manifest.topic);
+      if (error.how === 'missing') await topics.markMissing(manifest.topic);
+      else await replace(manifest.topic, error.message);
       return { outcome: 'held', published: 0 };
     }
     throw new AppendFailed(`${manifest.events.length} events could not be appended to ${manifest.topic}`, {
       cause: error,
     });
+  }
+  async function replace(topic: string, reason: string): Promise<void> {
+    onTopicLost(topic, reason);
+    await topics.replace(topic, reason);
   }
 }

@@ -63,8 +63,7 @@ function assertSameStreams(tenants: TenantSet, cursor: CursorVector, streams: re
 }
 
 function expired(earliest: CursorVector, seal: (vector: CursorVector) => string): StatusError {
-  const message =
-    'the events behind this cursor were removed by retention; list and watch from the cursor of that list';
+  const message = 'the events behind this cursor are not kept any more; list and watch from the cursor of that list';
   if (earliest.size > MAX_CURSOR_STREAMS) return new StatusError('Expired', message);
   return new StatusError('Expired', `${message}, or go on from details.cursor with a gap`, {
     details: { cursor: seal(earliest) },

@@ -15,6 +15,8 @@ import { Outlet } from '#functions/watch/outlet.ts';
 import { furthest, isAhead } from '#functions/watch/vectors.ts';
 
 const MAX_WRITE_BYTES = 256 * 1024;
+/** With the same last event id, the next try would end the same way. */
+const FINAL_CODES: ReadonlySet<number> = new Set([400, 410, 500]);
 
 export interface WatcherDeps {
   readonly feed: Feed;
@@ -134,7 +136,7 @@ export class Watcher implements FeedWatcher {
   end(error: StatusError): void {
     if (this.isClosed) return;
     this.#endedBy = 'error';
-    this.write(errorFrame(error, { forget: error.code === 410 || error.code === 400 }));
+    this.write(errorFrame(error, { forget: FINAL_CODES.has(error.code) }));
     this.#close();
   }
 

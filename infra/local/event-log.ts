@@ -95,7 +95,7 @@ function inKafka(kafka: KafkaConfig, { config, logger, pools, reports }: Instanc
       manifests: postgresManifests(pools.publish, randomUUID()),
       writer,
       topics,
-      onTopicLost: (topic, error) => reports.onTopicLost(topic, error.message),
+      onTopicLost: reports.onTopicLost,
     }),
     async prepare() {
       await keepTopics(keeping);

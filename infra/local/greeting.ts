@@ -17,6 +17,7 @@ export function greet(config: Config, info: RunInfo, log: Pick<Logger, 'info'>):
     `  API and watch   ${publicUrl}`,
     `  controllers     ${controllerUrl}`,
     `  operations      ${opsUrl}  (/healthz /readyz /metrics)`,
+    `  event log       ${config.kafka ? `Kafka at ${config.kafka.brokers.join(', ')}` : 'in the database'}`,
     `  database        ${config.databaseUrl === undefined ? 'embedded PostgreSQL' : 'DATABASE_URL'}; npm run -s sql -- "select …"`,
   ];
   process.stdout.write(`\nPlumbline is ready.\n\n${addresses.join('\n')}\n\n${session}\n\n`);

@@ -7,7 +7,7 @@ import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrat
 import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { findWantedLog } from '#infra/local/event-log.ts';
-import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { withDatabase } from '#infra/local/find-database.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
 const USAGE = 'usage: npm run migrate-log -- --to kafka|postgres';
@@ -16,10 +16,12 @@ await runCommand(async function migrateLog() {
   const to = readTarget(process.argv.slice(2));
   // What the brokers must be known by is checked as at a start.
   const config = readConfig({ ...process.env, EVENT_LOG: to }, { isTerminal: process.stdout.isTTY });
-  const databaseUrl = await findDatabaseUrl(config);
+  const wanted = await findWantedLog(config, pino({ level: 'silent' }));
   try {
-    await assertSchemaIsCurrent(databaseUrl);
-    const streams = await switchLog(databaseUrl, await findWantedLog(config, pino({ level: 'silent' })));
+    const streams = await withDatabase(config, async (url) => {
+      await assertSchemaIsCurrent(url);
+      return switchLog(url, wanted);
+    });
     process.stdout.write(streams === 0 ? `the log is ${to} already\n` : report(streams, to));
   } catch (error) {
     const isForOperator = error instanceof SchemaMismatch || error instanceof LogMismatch;

@@ -6,6 +6,7 @@ import { connect } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
+import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
 import { readConfig } from '#infra/local/config.ts';
@@ -50,7 +51,8 @@ await runCommand(async function publish() {
         fail(`stream ${stream} cannot be published: ${messageOf(error)}`);
       },
     });
-    process.stdout.write(`published ${published} events\n`);
+    const { records } = await readOutboxState(sql);
+    process.stdout.write(`published ${published} events${records > 0 ? waiting(records) : ''}\n`);
   } finally {
     await eventLog?.close();
     await sql.end({ timeout: 1 });
@@ -64,4 +66,8 @@ function onTopicError(error: unknown, topic: string | undefined): void {
 function fail(message: string): void {
   process.stderr.write(`${message}\n`);
   process.exitCode = 1;
+}
+
+function waiting(records: number): string {
+  return `; ${records} wait: they are new, another publisher has them, or their stream is held`;
 }

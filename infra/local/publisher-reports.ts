@@ -1,6 +1,8 @@
 /** What publishing tells: counted, logged, and kept for who asks whether the instance is ready. */
 
 import type { Logger } from 'pino';
+import { AppendFailed } from '#functions/publish/manifest-outbox.ts';
+import { StatusError } from '#core/status-error.ts';
 import type { Metrics } from '#adapters/node/metrics.ts';
 import { messageOf } from '#infra/local/start-error.ts';
 
@@ -56,7 +58,10 @@ export function createPublisherReports(metrics: Metrics, logger: Logger): Publis
     failure = causeOf(fields['err']);
     untold += 1;
     if (performance.now() < isQuietUntilMs) return;
-    logger.warn({ ...fields, ...(untold > 1 && { sinceLastTime: untold }) }, message);
+    // That a dependency is away is told by its words; anything else with where it came from.
+    const { err, ...rest } = fields;
+    const told = isAway(err) ? { reason: failure } : { err };
+    logger.warn({ ...rest, ...told, ...(untold > 1 && { sinceLastTime: untold }) }, message);
     isQuietUntilMs = performance.now() + LOG_EVERY_MS;
     untold = 0;
   }
@@ -64,7 +69,14 @@ export function createPublisherReports(metrics: Metrics, logger: Logger): Publis
 
 /** The innermost that speaks of the log. */
 function causeOf(error: unknown): string {
-  return error instanceof Error && error.cause instanceof Error && error.name === 'AppendFailed'
-    ? messageOf(error.cause)
-    : messageOf(error);
+  return messageOf(appendFailure(error) ?? error);
+}
+
+function isAway(error: unknown): boolean {
+  const failed = appendFailure(error) ?? error;
+  return failed instanceof StatusError && failed.reason === 'ServiceUnavailable';
+}
+
+function appendFailure(error: unknown): unknown {
+  return error instanceof AppendFailed ? error.cause : undefined;
 }

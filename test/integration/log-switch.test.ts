@@ -75,6 +75,22 @@ describeKafka('an installation that changes its log', () => {
     await server.stop();
   });
 
+  test('is switched while nothing runs, its embedded database being started for it', async () => {
+    const folder = await makeOwnFolder('plumbline-log-switch-');
+    const env = { DATABASE_URL: '', DATA_DIR: folder };
+    expect(await runScript(['--to', 'kafka'], { ...kafka, ...env })).toMatchObject({
+      code: 1,
+      errors: `${folder} has no database; set DATA_DIR to the folder that has, or DATABASE_URL\n`,
+    });
+    const server = await startLocalInstance({ databaseUrl: '', dataDir: folder });
+    await makeTenant(server);
+    await server.stop();
+    const moved = await runScript(['--to', 'kafka'], { ...kafka, ...env });
+    expect(moved).toMatchObject({ code: 0, errors: '' });
+    expect(moved.output).toMatch(/^2 streams moved/);
+    await rm(folder, { recursive: true, force: true });
+  });
+
   test('says how it is used', async () => {
     for (const args of [[], ['--to', 'nowhere'], ['--from', 'kafka']]) {
       const { code, errors } = await runScript(args, kafka);

@@ -225,6 +225,16 @@ describe('a topic', () => {
     });
   });
 
+  test('that cannot be made yet tells its tenant why', async () => {
+    await postgresTopics(server).reportUnready(topicName(), 'no broker answers');
+    expect((await status())?.['conditions']).toMatchObject([
+      { type: 'EventStreamReady', status: 'False', reason: 'TopicPending', message: 'no broker answers' },
+    ]);
+    await provision();
+    await postgresTopics(server).reportUnready(topicName(), 'too late');
+    expect((await status())?.['conditions']).toMatchObject([{ status: 'True', reason: 'TopicReady' }]);
+  });
+
   test('is due again when its tenant wants its events for longer', async () => {
     await provision();
     await sql`update plumbline.resource set spec = '{"eventRetention":{"hours":2,"maxBytes":5000000}}'

@@ -112,6 +112,14 @@ test('where the log has no room for today, as after days of sleep, it is made: n
   expect(await namesInLog(tenant)).toEqual(['awake']);
 });
 
+test('a record is not left out without a reason', async () => {
+  const tenant = await newTenant();
+  await insert(tenant, 'large', TOO_MANY_BYTES);
+  await publish();
+  for (const reason of ['', ' ']) await expect(skip(tenant, reason)).rejects.toThrow('say why the record is left out');
+  expect(await skip(tenant, 'not needed')).toBe(true);
+});
+
 /** Publishes what can be; returns what was quarantined. */
 async function publish(): Promise<readonly string[]> {
   const quarantined: string[] = [];

@@ -53,7 +53,7 @@ export function kafkaPublishing(options: KafkaPublishingOptions): KafkaPublishin
       outbox: postgresOutbox(sql),
       ...around({ manifests: postgresManifests(sql, randomUUID()), writer }),
       topics,
-      onTopicLost: (topic, error) => onTopicLost(topic, error.message),
+      onTopicLost,
     }),
     keeping: {
       topics,

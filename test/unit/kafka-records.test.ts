@@ -121,8 +121,8 @@ describe('an event as a Kafka record', () => {
   });
 
   it('does not read the object before its labels are asked for', () => {
-    const back = toEvent({ ...message(BLUE), value: Buffer.from('no JSON') });
-    expect(back?.object).toBe('no JSON');
+    const back = toEvent({ ...message(BLUE), value: Buffer.from('{no JSON}') });
+    expect(back?.object).toBe('{no JSON}');
     expect(() => back?.labels).toThrow(SyntaxError);
   });
 });
@@ -187,3 +187,25 @@ async function overTheWire(events: readonly NumberedEvent[]): Promise<KafkaMessa
   const { records } = await decodeBatch(new Decoder(request!.subarray(2 + 2 + 4 + 4 + 3 + 4 + 4 + 4)));
   return records;
 }
+
+describe('a record that would end its frame, or its place in one', () => {
+  const good = toRecord(BLUE);
+  const messageOf = (headers: object, value: string): Pick<KafkaMessage, 'headers' | 'value' | 'offset'> => ({
+    headers: Object.fromEntries(Object.entries({ ...good.headers, ...headers }).map(([k, v]) => [k, Buffer.from(v)])),
+    value: Buffer.from(value),
+    offset: '0',
+  });
+
+  it.each([
+    ['an object on two lines', {}, '{"a":\n1}'],
+    ['an object with a carriage return', {}, '{"a":\r1}'],
+    ['what is no object', {}, 'null'],
+    ['half an object', {}, '{"a":'],
+    ['an id with a quote', { ce_id: 'x","data":{' }, '{}'],
+    ['a uid with a line break', { ce_uid: 'x\n\nevent: ERROR' }, '{}'],
+    ['a resourceVersion that is no number', { ce_resourceversion: '1"' }, '{}'],
+  ])('is no event: %s', (_, headers, value) => {
+    expect(toEvent(messageOf(headers, value))).toBeUndefined();
+    expect(toEvent(messageOf({}, '{}'))).toBeDefined();
+  });
+});

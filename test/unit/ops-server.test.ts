@@ -28,6 +28,23 @@ describe('startOpsServer()', () => {
     expect(await response.json()).toEqual({ status: 'ready', checks: [{ name: 'database', status: 'ready' }] });
   });
 
+  test('leaves out the checks that it is told to, and refuses names that it does not know', async () => {
+    const checks = [
+      { name: 'database', check: async () => undefined },
+      { name: 'publishing', check: () => Promise.reject(new Error('late')) },
+    ];
+    const url = await start({ checks });
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    const response = await fetch(`${url}/readyz?exclude=publishing`);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ status: 'ready', checks: [{ name: 'database', status: 'ready' }] });
+    const refused = await fetch(`${url}/readyz?exclude=nothing`);
+    expect([refused.status, await refused.json()]).toEqual([
+      400,
+      { error: 'there is no check nothing; there are database, publishing' },
+    ]);
+  });
+
   test('names each check that fails or does not answer in time, with the reason, and tells it to give up', async () => {
     let givenUp = false;
     const url = await start({

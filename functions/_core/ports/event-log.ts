@@ -63,7 +63,7 @@ export interface EventLog {
   tail(stream: bigint, after: LogPoint, signal: AbortSignal): AsyncIterable<readonly StreamEvent[]>;
 }
 
-/** The event after the requested point is gone. */
+/** The event after the requested point is gone: by retention, or with a topic that was lost. */
 export class PositionExpired extends Error {
   override readonly name = 'PositionExpired';
   readonly stream: bigint;
@@ -71,7 +71,7 @@ export class PositionExpired extends Error {
   readonly earliest: LogPoint;
 
   constructor(stream: bigint, earliest: LogPoint) {
-    super(`stream ${stream}: the requested events were removed by retention; the oldest is seq ${earliest.seq + 1n}`);
+    super(`stream ${stream}: the requested events are not kept any more; the next is seq ${earliest.seq + 1n}`);
     this.stream = stream;
     this.earliest = earliest;
   }

@@ -32,6 +32,8 @@ export interface Topics {
   due(defaults: TopicSettings): Promise<readonly DueTopic[]>;
   /** It exists, with these settings: its stream can be published. Its identity is the first that was told. */
   markReady(name: string, settings: TopicSettings, identity?: string): Promise<void>;
+  /** It could not be made yet: its tenant is told why. Does nothing for one that is there. */
+  reportUnready(name: string, reason: string): Promise<void>;
   /** It is gone. */
   markRemoved(name: string): Promise<void>;
 
