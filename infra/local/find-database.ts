@@ -32,7 +32,11 @@ export async function withDatabase<T>(config: Config, work: (url: string) => Pro
   if (!lock) return work(await findDatabaseUrl(config));
   try {
     const database = await openDatabase(config, pino({ level: 'silent' }));
-    return await work(database.url).finally(() => database.stop());
+    try {
+      return await work(database.url);
+    } finally {
+      await database.stop();
+    }
   } finally {
     lock.release();
   }
