@@ -1,13 +1,13 @@
 /** Before anything is built upon a cluster: can it be reached, is it new enough, and may we do what we will have to do? */
 
-import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client.ts';
-import { type Broker, clusterOf } from '#adapters/kafka/cluster.ts';
-import { type ConnectProblem, connectProblem, namedProblem } from '#adapters/kafka/connect-problem.ts';
-import { within } from '#adapters/kafka/deadline.ts';
-import { ask } from '#adapters/kafka/requests.ts';
-import { rightsProblem } from '#adapters/kafka/rights.ts';
-import { createSockets, type Sockets } from '#adapters/kafka/sockets.ts';
-import { versionProblem } from '#adapters/kafka/versions.ts';
+import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client/client.ts';
+import { type Broker, clusterOf } from '#adapters/kafka/client/cluster.ts';
+import { type ConnectProblem, connectProblem, namedProblem } from '#adapters/kafka/client/connect-problem.ts';
+import { within } from '#adapters/kafka/client/deadline.ts';
+import { ask } from '#adapters/kafka/client/requests.ts';
+import { rightsProblem } from '#adapters/kafka/topics/rights.ts';
+import { createSockets, type Sockets } from '#adapters/kafka/client/sockets.ts';
+import { versionProblem } from '#adapters/kafka/client/versions.ts';
 import type { Logger } from '#core/ports/logger.ts';
 
 export interface ClusterCheckOptions {

@@ -3,12 +3,12 @@
  * Topics are read directly, by offset: no consumer groups.
  */
 
-import type { SessionDeps } from '#adapters/kafka/session.ts';
-import { holdLink } from '#adapters/kafka/links.ts';
-import { createRanges } from '#adapters/kafka/ranges.ts';
-import { createReading } from '#adapters/kafka/reading.ts';
-import { createTopicStarts } from '#adapters/kafka/starts.ts';
-import { createTailing } from '#adapters/kafka/tailing.ts';
+import type { SessionDeps } from '#adapters/kafka/client/session.ts';
+import { holdLink } from '#adapters/kafka/client/links.ts';
+import { createRanges } from '#adapters/kafka/reading/ranges.ts';
+import { createReading } from '#adapters/kafka/reading/reading.ts';
+import { createTopicStarts } from '#adapters/kafka/reading/starts.ts';
+import { createTailing } from '#adapters/kafka/reading/tailing.ts';
 import type { EventLog } from '#core/ports/event-log.ts';
 import type { LogIndex } from '#core/ports/log-index.ts';
 import type { Logger } from '#core/ports/logger.ts';

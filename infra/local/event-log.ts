@@ -2,10 +2,10 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
 import { checkCluster } from '#adapters/kafka/cluster-check.ts';
 import { kafkaEventLog } from '#adapters/kafka/event-log.ts';
-import { kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { chooseLog, LogMismatch, type WantedLog } from '#adapters/postgres/log-choice.ts';

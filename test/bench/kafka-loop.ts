@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { toRecord } from '#adapters/kafka/records.ts';
-import { kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import type { NumberedEvent } from '#core/event.ts';
 import { numberedEvents, settingsFor } from '#test/support/kafka-events.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';

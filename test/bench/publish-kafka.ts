@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
 import { startKafka } from '#infra/kafka/kafka-server.ts';
 import type { LoopOptions, LoopResult } from '#test/bench/kafka-loop.ts';
 import { type Finding, median, rate } from '#test/bench/report.ts';

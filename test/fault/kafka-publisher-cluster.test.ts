@@ -1,6 +1,6 @@
 import kafkajs, { type Admin } from 'kafkajs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { kafkaClient } from '#adapters/kafka/client.ts';
+import { kafkaClient } from '#adapters/kafka/client/client.ts';
 import type { Kafka } from '#infra/kafka/kafka-server.ts';
 import { type KafkaTenant, startKafkaTenant } from '#test/fault/kafka-tenants.ts';
 import { settingsFor } from '#test/support/kafka-events.ts';

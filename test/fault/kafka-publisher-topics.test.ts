@@ -1,6 +1,6 @@
 import kafkajs, { type Admin } from 'kafkajs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { kafkaClient } from '#adapters/kafka/client.ts';
+import { kafkaClient } from '#adapters/kafka/client/client.ts';
 import { type KafkaTenant, startKafkaTenant } from '#test/fault/kafka-tenants.ts';
 import { settingsFor } from '#test/support/kafka-events.ts';
 import { describeKafka, kafkaBrokers } from '#test/support/kafka.ts';
@@ -69,7 +69,7 @@ describeKafka('a topic', () => {
     await expectGoingOn(tenant, lost);
   });
 
-  test.concurrent('that is deleted and made anew, empty, is replaced at once', async () => {
+  test.concurrent('that is deleted and made anew, empty, is replaced', async () => {
     const lost = await of('emptied').topic();
     await recreate(lost.topic);
     await untilReplaced(lost, /another one has its name|it was made anew, or has lost events|and events up to/);

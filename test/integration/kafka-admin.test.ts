@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 
 import { type Admin, ConfigResourceTypes, ConfigSource } from 'kafkajs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
-import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client.ts';
-import { kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
+import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client/client.ts';
+import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import type { TopicAdmin, TopicSettings } from '#core/ports/topics.ts';
 import { describeKafka, kafkaBrokers, startTestKafka } from '#test/support/kafka.ts';
 import { numberedEvents, settingsFor } from '#test/support/kafka-events.ts';

@@ -3,11 +3,11 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, type Admin, ResourcePatternTypes } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
-import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
+import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client/client.ts';
 import { checkCluster } from '#adapters/kafka/cluster-check.ts';
-import { versionProblem } from '#adapters/kafka/versions.ts';
-import { kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { versionProblem } from '#adapters/kafka/client/versions.ts';
+import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import { describeKafka, kafkaBrokers, startTestKafka } from '#test/support/kafka.ts';
 import { numberedEvents, readTopic, settingsFor } from '#test/support/kafka-events.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';

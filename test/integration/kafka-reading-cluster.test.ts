@@ -3,9 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Admin } from 'kafkajs';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { kafkaClient } from '#adapters/kafka/client.ts';
+import { kafkaClient } from '#adapters/kafka/client/client.ts';
 import type { KafkaEventLog } from '#adapters/kafka/event-log.ts';
-import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import { appendAll } from '#test/support/kafka-appends.ts';
 import { numberedEvents, settingsFor } from '#test/support/kafka-events.ts';

@@ -1,9 +1,9 @@
 /** One broker behind a network that fails: what tails and reads make of it, and what they cost. */
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
 import type { KafkaEventLog } from '#adapters/kafka/event-log.ts';
-import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import { ORIGIN, PositionExpired } from '#core/ports/event-log.ts';
 import { freePorts } from '#infra/kafka/ports.ts';
 import { appendAll } from '#test/support/kafka-appends.ts';

@@ -12,10 +12,10 @@ import {
   type ProducerConfig,
 } from 'kafkajs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
 import type { KafkaEventLog } from '#adapters/kafka/event-log.ts';
 import { toRecord } from '#adapters/kafka/records.ts';
-import { kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import type { StreamEvent } from '#core/event.ts';
 import { ORIGIN, pointOf, PositionExpired } from '#core/ports/event-log.ts';
 import type { Logger } from '#core/ports/logger.ts';

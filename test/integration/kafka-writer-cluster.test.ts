@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto';
 
 import type { Admin } from 'kafkajs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { kafkaClient } from '#adapters/kafka/client.ts';
-import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaClient } from '#adapters/kafka/client/client.ts';
+import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import { describeKafka, startTestKafka } from '#test/support/kafka.ts';
 import { appendAll, expectExact } from '#test/support/kafka-appends.ts';
 import { numberedEvents, readTopic, settingsFor } from '#test/support/kafka-events.ts';

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
-import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
+import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import type { NumberedEvent } from '#core/event.ts';
 import { freePorts } from '#infra/kafka/ports.ts';
 import { describeKafka, startTestKafka } from '#test/support/kafka.ts';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 
 import type { Admin } from 'kafkajs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client.ts';
-import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaClient, type KafkaSettings } from '#adapters/kafka/client/client.ts';
+import { type KafkaEventWriter, kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import { RecordTooLarge, TopicLost } from '#core/ports/event-writer.ts';
 import { StatusError } from '#core/status-error.ts';
 import { describeKafka, kafkaBrokers } from '#test/support/kafka.ts';

@@ -1,7 +1,7 @@
 /** Events to be written to Kafka, and what lies there, read without any code of the adapter that wrote it. */
 
 import { type IHeaders, Kafka, type KafkaConfig, logLevel, PartitionAssigners } from 'kafkajs';
-import type { KafkaSettings } from '#adapters/kafka/client.ts';
+import type { KafkaSettings } from '#adapters/kafka/client/client.ts';
 import type { NumberedEvent } from '#core/event.ts';
 
 export function settingsFor(brokers: readonly string[]): KafkaSettings {

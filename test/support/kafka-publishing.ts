@@ -1,8 +1,8 @@
 /** Publishing into Kafka, put together as an instance does it, with all that a test wants to see or to put in between. */
 
 import { randomUUID } from 'node:crypto';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
-import { kafkaEventWriter } from '#adapters/kafka/writer.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
+import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { switchLog } from '#adapters/postgres/log-choice.ts';
 import { postgresLogIndex } from '#adapters/postgres/log-index.ts';

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { kafkaTopicAdmin } from '#adapters/kafka/admin.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
 import { type KafkaEventLog, kafkaEventLog } from '#adapters/kafka/event-log.ts';
 import type { StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, ORIGIN } from '#core/ports/event-log.ts';

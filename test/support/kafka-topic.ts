@@ -3,7 +3,7 @@
  * record of each number. What PostgreSQL says about it must be true.
  */
 
-import { fixKafkajs } from '#adapters/kafka/kafkajs-fixes.ts';
+import { fixKafkajs } from '#adapters/kafka/fixes/kafkajs-fixes.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { readTopic, type WrittenRecord } from '#test/support/kafka-events.ts';
 import type { ReceivedEvent, Run } from '#test/property/ordering-checker.ts';

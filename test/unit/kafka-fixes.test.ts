@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { fixKafkajs } from '#adapters/kafka/kafkajs-fixes.ts';
+import { fixKafkajs } from '#adapters/kafka/fixes/kafkajs-fixes.ts';
 
 const require = createRequire(import.meta.url);
 const RequestQueue = require('kafkajs/src/network/requestQueue');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decodeMetadataAnswer, encodeMetadataRequest } from '#adapters/kafka/identified-topics.ts';
+import { decodeMetadataAnswer, encodeMetadataRequest } from '#adapters/kafka/topics/identified-topics.ts';
 
 /** Bytes in hexadecimal, with spaces and names of fields left out. */
 function bytes(...lines: readonly string[]): Buffer {

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { CompressionTypes } from 'kafkajs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { crc32c } from '#adapters/kafka/crc32c.ts';
-import { type ProduceArgs, produceRequest } from '#adapters/kafka/produce-request.ts';
+import { crc32c } from '#adapters/kafka/wire/crc32c.ts';
+import { type ProduceArgs, produceRequest } from '#adapters/kafka/wire/produce-request.ts';
 
 // By require: the encoder as kafkajs ships it, whatever was put into its place elsewhere.
 const require = createRequire(import.meta.url);

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { produceRequest } from '#adapters/kafka/produce-request.ts';
+import { produceRequest } from '#adapters/kafka/wire/produce-request.ts';
 import { numberOf, toEvent, toRecord } from '#adapters/kafka/records.ts';
 import { EVENT_TYPES, type NumberedEvent } from '#core/event.ts';
 

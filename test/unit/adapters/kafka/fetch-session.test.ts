@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFetchSession, withoutSession } from '#adapters/kafka/fetch-session.ts';
+import { createFetchSession, withoutSession } from '#adapters/kafka/reading/fetch-session.ts';
 
 const wanted = (places: Readonly<Record<string, number>>): Map<string, bigint> =>
   new Map(Object.entries(places).map(([topic, offset]) => [topic, BigInt(offset)]));

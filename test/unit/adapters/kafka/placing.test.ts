@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { offsetBehind } from '#adapters/kafka/placing.ts';
+import { offsetBehind } from '#adapters/kafka/reading/placing.ts';
 import { type LogPoint, ORIGIN, PositionExpired } from '#core/ports/event-log.ts';
 import type { IndexedStream } from '#core/ports/log-index.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { FetchAnswer, FetchedTopic } from '#adapters/kafka/fetch-answer.ts';
-import type { FetchOptions } from '#adapters/kafka/fetch-request.ts';
-import type { SessionRequest } from '#adapters/kafka/fetch-session.ts';
-import { createPoller, type Poller } from '#adapters/kafka/poller.ts';
-import { TailReader } from '#adapters/kafka/tail-reader.ts';
+import type { FetchAnswer, FetchedTopic } from '#adapters/kafka/wire/fetch-answer.ts';
+import type { FetchOptions } from '#adapters/kafka/reading/fetch-request.ts';
+import type { SessionRequest } from '#adapters/kafka/reading/fetch-session.ts';
+import { createPoller, type Poller } from '#adapters/kafka/reading/poller.ts';
+import { TailReader } from '#adapters/kafka/reading/tail-reader.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 
 const SESSION_NOT_FOUND = 70;

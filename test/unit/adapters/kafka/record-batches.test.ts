@@ -1,8 +1,8 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { crc32c } from '#adapters/kafka/crc32c.ts';
-import { CorruptBatch, visitRecords } from '#adapters/kafka/record-batches.ts';
-import { recordSet, type TextRecord } from '#adapters/kafka/record-set.ts';
+import { crc32c } from '#adapters/kafka/wire/crc32c.ts';
+import { CorruptBatch, visitRecords } from '#adapters/kafka/wire/record-batches.ts';
+import { recordSet, type TextRecord } from '#adapters/kafka/wire/record-set.ts';
 
 test('shows the records of several batches, from the middle of one, and where to go on', () => {
   const bytes = Buffer.concat([batch(10, ['a', 'b', 'c']), batch(13, ['d']), batch(14, ['e', 'f'])]);

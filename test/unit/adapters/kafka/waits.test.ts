@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Alarm, Growth } from '#adapters/kafka/alarm.ts';
-import { firstOf } from '#adapters/kafka/stagger.ts';
-import { createTurns } from '#adapters/kafka/turns.ts';
+import { Alarm, Growth } from '#adapters/kafka/client/alarm.ts';
+import { firstOf } from '#adapters/kafka/client/stagger.ts';
+import { createTurns } from '#adapters/kafka/client/turns.ts';
 
 const LONG_MS = 60_000;
 
