@@ -11,6 +11,23 @@ create type plumbline.manifest_line as (
   record plumbline.outbox
 );
 
+-- What a stream's next batch would hold: the lowest visible ids, bounded by count and bytes, never less than one; and the
+-- first of them with its size. In one statement, so in one snapshot. All are null when there is nothing.
+create function plumbline.next_records(
+  p_stream bigint, p_max_count integer, p_max_bytes bigint, out ids bigint[], out head_id bigint, out head_bytes bigint
+) language sql stable as $$
+  select array_agg(id order by id) filter (where n = 1 or running_bytes <= p_max_bytes),
+    min(id), min(bytes) filter (where n = 1)
+  from (
+    select id, bytes, row_number() over (order by id) as n, sum(bytes) over (order by id) as running_bytes
+    from (
+      select id, plumbline.document_bytes(spec) + plumbline.document_bytes(status)
+          + plumbline.document_bytes(annotations) + plumbline.document_bytes(labels) as bytes
+      from plumbline.outbox where stream = p_stream order by id limit p_max_count
+    ) next
+  ) measured
+$$;
+
 -- The next batch of a stream, one line for each record in order: an unfinished one as it was, or else a new manifest of
 -- the lowest visible records. Otherwise one line that says why there is none: idle, busy, held, quarantined; see
 -- publish_batch.
@@ -60,18 +77,7 @@ begin
       return;
     end if;
   else
-    -- One statement, one snapshot: the lowest visible ids, bounded by count and bytes, never less than one.
-    select array_agg(id order by id) filter (where n = 1 or running_bytes <= p_max_bytes),
-        min(id), min(bytes) filter (where n = 1)
-      into ids, head_id, head_bytes
-    from (
-      select id, bytes, row_number() over (order by id) as n, sum(bytes) over (order by id) as running_bytes
-      from (
-        select id, plumbline.document_bytes(spec) + plumbline.document_bytes(status)
-            + plumbline.document_bytes(annotations) + plumbline.document_bytes(labels) as bytes
-        from plumbline.outbox where stream = p_stream order by id limit p_max_count
-      ) next
-    ) measured;
+    select * into ids, head_id, head_bytes from plumbline.next_records(p_stream, p_max_count, p_max_bytes);
     if ids is null then
       return next row('idle', null, null, null, null, null)::plumbline.manifest_line;
       return;
@@ -181,18 +187,7 @@ begin
     outcome := 'held';
     return;
   end if;
-  -- One statement, one snapshot: the lowest visible ids, bounded by count and bytes, never less than one.
-  select array_agg(id order by id) filter (where n = 1 or running_bytes <= p_max_bytes),
-      min(id), min(bytes) filter (where n = 1)
-    into ids, head_id, head_bytes
-  from (
-    select id, bytes, row_number() over (order by id) as n, sum(bytes) over (order by id) as running_bytes
-    from (
-      select id, plumbline.document_bytes(spec) + plumbline.document_bytes(status)
-          + plumbline.document_bytes(annotations) + plumbline.document_bytes(labels) as bytes
-      from plumbline.outbox where stream = p_stream order by id limit p_max_count
-    ) next
-  ) measured;
+  select * into ids, head_id, head_bytes from plumbline.next_records(p_stream, p_max_count, p_max_bytes);
   if ids is null then
     outcome := 'idle';
     return;
