@@ -65,8 +65,7 @@ describeKafka('publishing into a cluster of three brokers loses, repeats and reo
     await during('broker frozen', async () => {
       const { leader } = await partitionOf((await tenants[0]!.topic()).topic);
       kafka.node(leader).freeze();
-      await untilMorePublished(of('usual'));
-      kafka.node(leader).thaw();
+      await untilMorePublished(of('usual')).finally(() => kafka.node(leader).thaw());
     });
   });
 

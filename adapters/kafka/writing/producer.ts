@@ -8,7 +8,7 @@
 
 import { CompressionTypes, type RecordMetadata } from 'kafkajs';
 import { type KafkaSettings, kafkaClient } from '#adapters/kafka/client/client.ts';
-import { within } from '#adapters/kafka/client/deadline.ts';
+import { Late, within } from '#adapters/kafka/client/deadline.ts';
 import type { EventRecord } from '#adapters/kafka/records.ts';
 import { createSockets } from '#adapters/kafka/client/sockets.ts';
 import type { Logger } from '#core/ports/logger.ts';
@@ -45,9 +45,14 @@ const REQUEST_TIMEOUT_MS = 5_000;
 const REPLICATION_TIMEOUT_MS = 4_000;
 /** A connection takes some 10 ms, and where TLS and a login belong to it a few hundred. */
 const CONNECT_TIMEOUT_MS = 3_000;
-const CONNECT_ATTEMPTS = 3;
 /** After it a broker may hang, and another one is tried beside it. */
-const CONNECT_PATIENCE_MS = 500;
+const CONNECT_PATIENCE_MS = 300;
+/**
+ * A broker whose controller hangs may give no producer its number for up to 30 s, while another has some in stock. Which of
+ * them is asked is chance.
+ */
+const CONNECT_ATTEMPTS = 6;
+const ATTEMPTS_WHEN_REFUSED = 2;
 const CLOSE_TIMEOUT_MS = 5_000;
 // kafkajs wraps its 31-bit sequence numbers to the wrong one, and brokers forget a producer after a day by default.
 const MAX_RECORDS = 1_000_000_000;
@@ -127,14 +132,15 @@ export async function connectedProducer(create: () => BatchProducer, timeoutMs: 
   const endsAtMs = performance.now() + timeoutMs;
   const attempts: Promise<BatchProducer>[] = [];
   let first: BatchProducer | undefined;
+  let mostAttempts = CONNECT_ATTEMPTS;
   for (;;) {
     const attempt = connect();
     attempts.push(attempt);
     const any = Promise.any(attempts);
-    const isLast = attempts.length === CONNECT_ATTEMPTS;
-    await Promise.race([any, attempt, ...(isLast ? [] : [pause(CONNECT_PATIENCE_MS)])]).catch(() => undefined);
+    const waits = [any, attempt, ...(attempts.length < mostAttempts ? [pause(CONNECT_PATIENCE_MS)] : [])];
+    await Promise.race(waits).catch(() => undefined);
     if (first) return first;
-    if (isLast || performance.now() >= endsAtMs) {
+    if (attempts.length >= mostAttempts || performance.now() >= endsAtMs) {
       return any.catch((error: unknown) => {
         throw (error as AggregateError).errors.at(-1);
       });
@@ -144,7 +150,12 @@ export async function connectedProducer(create: () => BatchProducer, timeoutMs: 
 
   async function connect(): Promise<BatchProducer> {
     const producer = create();
-    await producer.connect(Math.min(CONNECT_TIMEOUT_MS, endsAtMs - performance.now()));
+    try {
+      await producer.connect(Math.min(CONNECT_TIMEOUT_MS, endsAtMs - performance.now()));
+    } catch (error) {
+      if (!(error instanceof Late)) mostAttempts = ATTEMPTS_WHEN_REFUSED;
+      throw error;
+    }
     if (first) void producer.close();
     first ??= producer;
     return first;
