@@ -98,9 +98,12 @@ describeKafka('a publisher into Kafka, between any two of its steps,', () => {
   test('is replaced by another that is there, within 8 s', async () => {
     const victim = await startPublisher('commanded');
     const resident = await startPublisher('resident');
+    // Or it would be first.
+    resident.kill('SIGSTOP');
     await write('a');
     victim.send('SIGKILL begun');
     await victim.exit;
+    resident.kill('SIGCONT');
     const sinceMs = performance.now();
     await write('b');
     while ((await manifests()).length > 0 || (await isPending())) await tick();
