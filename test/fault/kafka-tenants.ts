@@ -16,7 +16,7 @@ export interface KafkaTenant {
   untilPublished(objects: number, timeoutMs?: number): Promise<void>;
   /** All that was written is in the current topic from this object on, and all that is said about it is true. */
   expectWhole(firstObject?: number): Promise<TopicVerdict>;
-  /** One object that is larger than the others. Returns its uid. */
+  /** Makes or changes an object that is larger than the others. Returns its uid. */
   writeLarge(characters: number): Promise<string>;
   /** What the Tenant tells of its stream. */
   stream(): Promise<{ readonly topic: string | null; readonly status: string | null; readonly reason: string | null }>;
@@ -66,6 +66,8 @@ export function startKafkaTenant({ database, brokers, tenant, pauseMs }: KafkaTe
     const [row] = await sql<{ uid: string }[]>`
       insert into plumbline.resource (tenant, api_group, kind, name, spec)
       values (${tenant}, 'example.dev', 'Widget', 'large', jsonb_build_object('text', repeat('x', ${characters})))
+      on conflict (api_group, kind, tenant, name)
+        do update set spec = excluded.spec || jsonb_build_object('at', clock_timestamp()::text)
       returning uid`;
     return row?.uid ?? '';
   }
