@@ -95,7 +95,7 @@ describeKafka('a publisher into Kafka, between any two of its steps,', () => {
     await victim.exit;
   });
 
-  test('is replaced by another that is there, within 8 s', async () => {
+  test('is replaced by another that is there, once its lease has ended', async () => {
     const victim = await startPublisher('commanded');
     const resident = await startPublisher('resident');
     // Or it would be first.
@@ -112,7 +112,7 @@ describeKafka('a publisher into Kafka, between any two of its steps,', () => {
     await resident.exit;
     await expectWhole();
     console.log(`taken over after ${(tookMs / 1000).toFixed(1)} s`);
-    expect(tookMs).toBeLessThan(8_000);
+    expect(tookMs).toBeLessThan(20_000);
   });
 
   function tenantsOf(firstCase: number, cases: number): string[] {
