@@ -9,7 +9,7 @@ import { STEPS, type Step } from '#test/support/publisher-steps.ts';
 /** Several streams, so that one is at the step when the process ends, and others are anywhere. */
 const STREAMS = 3;
 const RECORDS = 7;
-const ROUNDS = 3;
+const ROUNDS = 2;
 const CASES: readonly Step[] = Array.from({ length: ROUNDS }, () => STEPS).flat();
 
 describeKafka('a publisher into Kafka, between any two of its steps,', () => {
@@ -57,8 +57,7 @@ describeKafka('a publisher into Kafka, between any two of its steps,', () => {
     await commitLate();
     await write('c');
     const promised = await manifests();
-    await endLeases();
-    await publish(survivor);
+    await takeOver();
     const { topics } = await expectWhole();
     // Readers may have seen these.
     const numbered = topics.flatMap(({ stream, events }) => events.map(({ seq, id }) => `${stream}/${seq} ${id}`));
@@ -75,10 +74,9 @@ describeKafka('a publisher into Kafka, between any two of its steps,', () => {
     expect(await victim.nextLine()).toBe(step);
     await commitLate();
     await write('c');
-    await endLeases();
-    await publish(survivor);
+    await takeOver();
     await write('d');
-    await publish(survivor);
+    await takeOver();
     const before = await expectWhole();
     victim.kill('SIGCONT');
     await victim.nextLine();
@@ -187,8 +185,13 @@ describeKafka('a publisher into Kafka, between any two of its steps,', () => {
     return row?.pending ?? false;
   }
 
-  async function endLeases(): Promise<void> {
-    await database.sql`update plumbline.manifest set held_until = '-infinity'`;
+  /** Again and again: a statement of the one that is gone may still be on its way, and begin a batch with a new lease. */
+  async function takeOver(): Promise<void> {
+    do {
+      await database.sql`update plumbline.manifest set held_until = '-infinity'`;
+      survivor.send('');
+      await survivor.nextLine();
+    } while (await isPending());
   }
 
   async function tick(): Promise<void> {
