@@ -58,7 +58,7 @@ describeKafka('npm run kafka', () => {
         `Apache Kafka 4.3.1 listens on 127.0.0.1:${port}; its data lie in ${dataDir}/kafka. Ctrl-C stops it.`,
         '',
         '# Plumbline on it, in another terminal:',
-        `EVENT_LOG=kafka KAFKA_BROKERS=127.0.0.1:${port} npm start`,
+        `DATA_DIR=${dataDir} EVENT_LOG=kafka KAFKA_BROKERS=127.0.0.1:${port} npm start`,
       ].join('\n'),
     );
     expect(await brokerIds(port)).toEqual([1]);
@@ -85,13 +85,13 @@ describeKafka('npm run kafka', () => {
     });
   });
 
-  test('ends with what Kafka said when Kafka ends by itself', async () => {
+  test('ends when Kafka ends by itself, and says where its log is', async () => {
     const child = script();
     await greeting(child);
     process.kill(await brokerPid(), 'SIGKILL');
     const { code, errors } = await child.exit;
     expect(code).toBe(1);
-    expect(errors).toMatch(/^Kafka ended by itself \(SIGKILL\): .*node-1\/kafka\.log\)\n$/);
+    expect(errors).toMatch(/^Kafka node 1 ended by itself \(SIGKILL\); its log is .*node-1\/kafka\.log\n$/);
   });
 
   test('can be told to stop before it is ready, and leaves nothing running', async () => {
