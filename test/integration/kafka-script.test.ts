@@ -35,7 +35,7 @@ async function greeting(child: Child): Promise<string> {
   const lines: string[] = [];
   for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
     lines.push(line);
-    if (line.startsWith('EVENT_LOG=')) break;
+    if (line.includes('EVENT_LOG=')) break;
   }
   return lines.join('\n');
 }
