@@ -107,8 +107,8 @@ begin
 end
 $$;
 
--- Gives a stream another topic, because the brokers lost this one. Does nothing when that was done already.
-create function plumbline.replace_topic(p_name text, p_reason text) returns void
+-- Gives a stream another topic, because the brokers lost this one. False, and nothing, when that was done already.
+create function plumbline.replace_topic(p_name text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   replaced bigint;
@@ -117,12 +117,13 @@ begin
   perform from plumbline.log_choice for share;
   select stream into replaced from plumbline.frontier where topic = p_name for update;
   if not found then
-    return;
+    return false;
   end if;
   update plumbline.topic set removed_at = clock_timestamp(), removed_reason = p_reason where name = p_name;
   perform plumbline.end_readers(replaced);
   perform plumbline.open_topic(replaced);
   perform plumbline.report_stream(replaced, 'False', 'TopicLost', p_reason);
+  return true;
 end
 $$;
 
@@ -302,7 +303,8 @@ begin
         and (s.closed_at is null or exists (select from plumbline.outbox o where o.stream = s.id))) then
       perform plumbline.open_topic(moved);
     end if;
-    perform plumbline.report_stream(moved, 'True', 'LogSwitched', 'events now lie in the log ' || p_log);
+    perform plumbline.report_stream(moved, case p_log when 'kafka' then 'False' else 'True' end, 'LogSwitched',
+      'events now lie in the log ' || p_log);
     streams := streams + 1;
   end loop;
   perform pg_notify('plumbline_stream', ''), pg_notify('plumbline_outbox', '');

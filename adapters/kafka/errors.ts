@@ -24,7 +24,6 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   RECORD_LIST_TOO_LARGE: 'too large',
   OFFSET_OUT_OF_RANGE: 'out of range',
   TOPIC_AUTHORIZATION_FAILED: 'unauthorised',
-  GROUP_AUTHORIZATION_FAILED: 'unauthorised',
   CLUSTER_AUTHORIZATION_FAILED: 'unauthorised',
   SASL_AUTHENTICATION_FAILED: 'bad credentials',
   UNSUPPORTED_SASL_MECHANISM: 'bad credentials',

@@ -6,6 +6,8 @@ export type LogName = 'postgres' | 'kafka';
 
 export interface LogChoice {
   readonly log: LogName;
+  /** Another one after each switch. */
+  readonly installation: string;
   /** Of the brokers that hold the topics; absent before the first. */
   readonly clusterId: string | null;
   /** The database is a copy of the one whose events lie in Kafka. */
@@ -26,7 +28,7 @@ export async function readLogChoice(sql: Sql): Promise<LogChoice> {
   const [row] = await guarded(
     'log choice',
     () => sql<LogChoice[]>`
-    select log, cluster_id as "clusterId",
+    select log, installation, cluster_id as "clusterId",
       log = 'kafka' and database_identity <> plumbline.database_identity() as "isCopy"
     from plumbline.log_choice`,
   );

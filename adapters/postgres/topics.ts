@@ -79,8 +79,12 @@ export function postgresTopics(sql: Sql): Topics {
       await guarded('topics', () => sql`select plumbline.mark_topic_found(${name})`);
     },
 
-    async replace(name: string, reason: string): Promise<void> {
-      await guarded('topics', () => sql`select plumbline.replace_topic(${name}, ${reason})`);
+    async replace(name: string, reason: string): Promise<boolean> {
+      const [row] = await guarded(
+        'topics',
+        () => sql<{ isNew: boolean }[]>`select plumbline.replace_topic(${name}, ${reason}) as "isNew"`,
+      );
+      return row?.isNew ?? false;
     },
   };
 }

@@ -32,23 +32,30 @@ export async function runTopicKeeper(deps: KeepTopicsDeps, signal: AbortSignal):
   while (!signal.aborted) {
     look = new AbortController();
     const isInspection = performance.now() >= inspectAtMs;
-    const isSettled = await keepTopics(deps, isInspection).catch((error: unknown) => {
+    const { isProvisioned, isSound } = await keepTopics(deps, isInspection).catch((error: unknown) => {
       deps.onError(error);
-      return false;
+      return { isProvisioned: false, isSound: false };
     });
-    if (isInspection && isSettled) inspectAtMs = performance.now() + INSPECT_EVERY_MS;
+    // A topic that can never be made is no reason to look at all others each second.
+    if (isInspection && isSound) inspectAtMs = performance.now() + INSPECT_EVERY_MS;
+    const isSettled = isProvisioned && isSound;
     // Beside topics that could not be made, news of others are no reason to hurry.
     await (isSettled ? pause(INSPECT_EVERY_MS, AbortSignal.any([signal, look.signal])) : pause(RETRY_MS, signal));
   }
 }
 
-/**
- * One round: what a scheduled function calls.
- * @returns false when something is left that should be looked at again soon.
- */
-export async function keepTopics(deps: KeepTopicsDeps, withInspection: boolean = true): Promise<boolean> {
+/** What is left to be done soon, if not all is well. */
+export interface TopicsKept {
+  /** All that is due was done. */
+  readonly isProvisioned: boolean;
+  /** No topic was missing or lost, as far as was looked. */
+  readonly isSound: boolean;
+}
+
+/** One round: what a scheduled function calls. */
+export async function keepTopics(deps: KeepTopicsDeps, withInspection: boolean = true): Promise<TopicsKept> {
   const isProvisioned = await provision(deps);
-  return (!withInspection || (await inspect(deps))) && isProvisioned;
+  return { isProvisioned, isSound: !withInspection || (await inspect(deps)) };
 }
 
 async function provision({ topics, admin, defaults, onError }: KeepTopicsDeps): Promise<boolean> {
@@ -110,8 +117,7 @@ async function compare(deps: KeepTopicsDeps, topic: CurrentTopic, extent: TopicE
   return true;
 
   async function replace(reason: string): Promise<void> {
-    onLost(topic.name, reason);
-    await topics.replace(topic.name, reason);
+    if (await topics.replace(topic.name, reason)) onLost(topic.name, reason);
   }
 }
 

@@ -60,8 +60,8 @@ export function manifestOutbox({ outbox, manifests, writer, topics, onTopicLost 
       cause: error,
     });
   }
+
   async function replace(topic: string, reason: string): Promise<void> {
-    onTopicLost(topic, reason);
-    await topics.replace(topic, reason);
+    if (await topics.replace(topic, reason)) onTopicLost(topic, reason);
   }
 }

@@ -14,12 +14,16 @@ export interface LogSwitchDeps {
 /** Tells once, within seconds, that the installation has another log than this instance; until the signal aborts. */
 export function watchLogChoice({ sql, streams, log, onSwitched }: LogSwitchDeps, signal: AbortSignal): void {
   const watching = new AbortController();
+  let installation: string | undefined;
   signal.addEventListener('abort', () => watching.abort(), { once: true });
   streams.onChange(() => void look(), watching.signal);
 
   async function look(): Promise<void> {
     const choice = await readLogChoice(sql).catch(() => undefined);
-    if (choice === undefined || choice.log === log || watching.signal.aborted) return;
+    if (choice === undefined || watching.signal.aborted) return;
+    installation ??= choice.installation;
+    // There and back again, it is in other topics.
+    if (choice.log === log && choice.installation === installation) return;
     watching.abort();
     onSwitched(choice.log);
   }

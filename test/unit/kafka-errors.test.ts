@@ -14,7 +14,6 @@ describe('what kafkajs throws', () => {
     ['MESSAGE_TOO_LARGE', 'too large'],
     ['OFFSET_OUT_OF_RANGE', 'out of range'],
     ['TOPIC_AUTHORIZATION_FAILED', 'unauthorised'],
-    ['GROUP_AUTHORIZATION_FAILED', 'unauthorised'],
     ['CLUSTER_AUTHORIZATION_FAILED', 'unauthorised'],
     ['SASL_AUTHENTICATION_FAILED', 'bad credentials'],
     ['NOT_LEADER_FOR_PARTITION', 'unavailable'],

@@ -43,6 +43,7 @@ export async function openLink(deps: SessionDeps, signal: AbortSignal): Promise<
 }
 
 async function openLinkBy({ settings, logger }: SessionDeps, signal: AbortSignal): Promise<Link> {
+  signal.throwIfAborted();
   const sockets = createSockets();
   const options = {
     sockets,

@@ -12,7 +12,8 @@ export interface LinkHolder {
   close(): void;
 }
 
-const IDLE_MS = 30_000;
+/** Longer than any answer is waited for. */
+const IDLE_MS = 60_000;
 const FAILURE_MS = 250;
 
 interface Held {

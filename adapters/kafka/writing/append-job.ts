@@ -34,7 +34,6 @@ export function appendJob({ topic, lastPosition, events }: Append, timeoutMs: nu
       unavailable(`topic ${topic}: ${events.length} events were not acknowledged within ${timeoutMs} ms; try again`),
     );
   }, timeoutMs);
-  if (events.length === 0) settle(() => resolve(runs));
 
   return {
     topic,

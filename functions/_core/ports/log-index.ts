@@ -1,6 +1,6 @@
 /**
  * PORT. What PostgreSQL knows about a log that lives outside of it: where each stream's events lie and how far they
- * reach. The adapter of such a log asks it; nobody else does.
+ * reach. That log's adapter and the keeper of its topics ask it.
  */
 
 import type { LogRange } from '#core/ports/event-log.ts';
@@ -19,6 +19,6 @@ export interface LogIndex {
   /** The log has no events before this position of the topic any more. Does nothing when that is known. */
   advanceStart(topic: string, position: bigint): Promise<void>;
 
-  /** Calls back soon after any stream got another topic, and at least every few seconds, until the signal aborts. */
+  /** Calls back soon after a topic changed in any way, and at least every few seconds, until the signal aborts. */
   onChange(listener: () => void, signal: AbortSignal): void;
 }

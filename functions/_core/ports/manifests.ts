@@ -6,7 +6,8 @@
  * 3. `complete` deletes the records and moves the frontier.
  *
  * Whoever dies or freezes in between, the batch can only be repeated with the same numbers, and readers keep the first
- * event of each. One publisher at a time has the right to a stream: a lease, whose fencing token step 3 compares.
+ * event of each. One publisher at a time has a batch, by a lease that only saves repetitions; what step 3 compares is the
+ * batch's own token.
  */
 
 import type { NumberedEvent } from '#core/event.ts';
@@ -15,6 +16,7 @@ import type { BatchLimits, PublishResult } from '#core/ports/outbox.ts';
 
 export interface Manifest {
   readonly stream: bigint;
+  /** The batch's own: gone once the batch is finished. */
   readonly fencingToken: bigint;
   readonly topic: string;
   /** The position of the last published event in this topic; absent when there is none. */
@@ -29,7 +31,7 @@ export interface Manifests {
    */
   begin(stream: bigint, limits: BatchLimits): Promise<Manifest | Exclude<PublishResult['outcome'], 'published'>>;
 
-  /** Finishes the batch that lies in these runs; false when the right was lost: another publisher finishes it. */
+  /** Finishes the batch that lies in these runs; false when it is finished already, or was given up with its topic. */
   complete(manifest: Manifest, runs: readonly AppendedRun[]): Promise<boolean>;
 
   /** Holds the stream, because the log refuses this one of the events. Its number stays its own. */

@@ -25,12 +25,12 @@ export class RecordRejected extends Error {
 }
 
 export interface Outbox {
-  /** Streams that have records to publish and are not held by quarantine. */
+  /** Streams that have records to publish and are not held; those that failed just now may be left out. */
   pendingStreams(): Promise<readonly bigint[]>;
 
   /**
-   * Publishes the next batch of a stream, all or nothing: the lowest visible records in order, each exactly once,
-   * numbered densely behind the frontier. Any number of processes may call it at once.
+   * Publishes the next batch of a stream, all or nothing: the lowest visible records in order, each under one
+   * number, dense behind the frontier. A log outside of PostgreSQL may hold a number twice; readers keep the first. Any number of processes may call it at once.
    * @throws {RecordRejected} for the records' fault; anything else is the log's, and trying again may help.
    */
   publishBatch(stream: bigint, limits: BatchLimits): Promise<PublishResult>;

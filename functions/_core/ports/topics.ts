@@ -48,9 +48,9 @@ export interface Topics {
   markFound(name: string): Promise<void>;
   /**
    * Gives the topic's stream another one, in which its numbers go on: what it held is lost, and readers that had not
-   * read it are told. Does nothing when that was done already.
+   * read it are told. False, and nothing, when that was done already.
    */
-  replace(name: string, reason: string): Promise<void>;
+  replace(name: string, reason: string): Promise<boolean>;
 }
 
 /** Which positions of a topic exist: from `start` to before `end`. */
