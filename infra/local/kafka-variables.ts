@@ -1,10 +1,12 @@
 /** The environment variables that name the brokers of an event log in Kafka. */
 
 import * as v from 'valibot';
+import type { KafkaSettings, SaslMechanism } from '#adapters/kafka/client/client.ts';
+import type { Compression } from '#adapters/kafka/writing/producer.ts';
 import { oneOf } from '#infra/local/variables.ts';
 
-const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
-const COMPRESSIONS = ['none', 'gzip'] as const;
+const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const satisfies readonly SaslMechanism[];
+const COMPRESSIONS = ['none', 'gzip'] as const satisfies readonly Compression[];
 /** Set together or not at all. */
 export const SASL_VARIABLES: readonly ['KAFKA_SASL_MECHANISM', 'KAFKA_USERNAME', 'KAFKA_PASSWORD'] = [
   'KAFKA_SASL_MECHANISM',
@@ -16,21 +18,19 @@ export interface KafkaConfig {
   /** host:port of some brokers; the others are learned from them. */
   readonly brokers: readonly string[];
   readonly ssl: boolean;
-  readonly sasl:
-    | { readonly mechanism: (typeof SASL_MECHANISMS)[number]; readonly username: string; readonly password: string }
-    | undefined;
+  readonly sasl: KafkaSettings['sasl'];
   readonly topicPrefix: string;
-  readonly compression: (typeof COMPRESSIONS)[number];
+  readonly compression: Compression;
 }
 
 export interface KafkaVariables {
   readonly KAFKA_BROKERS: readonly string[] | undefined;
   readonly KAFKA_SSL: boolean;
-  readonly KAFKA_SASL_MECHANISM: (typeof SASL_MECHANISMS)[number] | undefined;
+  readonly KAFKA_SASL_MECHANISM: SaslMechanism | undefined;
   readonly KAFKA_USERNAME: string | undefined;
   readonly KAFKA_PASSWORD: string | undefined;
   readonly KAFKA_TOPIC_PREFIX: string;
-  readonly KAFKA_COMPRESSION: (typeof COMPRESSIONS)[number];
+  readonly KAFKA_COMPRESSION: Compression;
 }
 
 type Entries = { readonly [Name in keyof KafkaVariables]: v.GenericSchema<string | undefined, KafkaVariables[Name]> };

@@ -10,7 +10,7 @@ import { fixKafkajs } from '#adapters/kafka/fixes/kafkajs-fixes.ts';
 import type { Sockets } from '#adapters/kafka/client/sockets.ts';
 import type { Logger } from '#core/ports/logger.ts';
 
-export const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
+export type SaslMechanism = 'plain' | 'scram-sha-256' | 'scram-sha-512';
 
 export interface KafkaSettings {
   /** `host:port` of some of the brokers; they tell of the others. */
@@ -19,7 +19,7 @@ export interface KafkaSettings {
   readonly ssl: boolean;
   readonly sasl?:
     | {
-        readonly mechanism: (typeof SASL_MECHANISMS)[number];
+        readonly mechanism: SaslMechanism;
         readonly username: string;
         readonly password: string;
       }

@@ -29,8 +29,9 @@ export interface Outbox {
   pendingStreams(): Promise<readonly bigint[]>;
 
   /**
-   * Publishes the next batch of a stream, all or nothing: the lowest visible records in order, each under one
-   * number, dense behind the frontier. A log outside of PostgreSQL may hold a number twice; readers keep the first. Any number of processes may call it at once.
+   * Publishes the next batch of a stream, all or nothing: the lowest visible records in order, each under one number,
+   * dense behind the frontier. A log outside of PostgreSQL may hold a number twice; readers keep the first. Any number of
+   * processes may call it at once.
    * @throws {RecordRejected} for the records' fault; anything else is the log's, and trying again may help.
    */
   publishBatch(stream: bigint, limits: BatchLimits): Promise<PublishResult>;

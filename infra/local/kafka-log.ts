@@ -1,0 +1,60 @@
+/** The event log of an instance in Kafka. */
+
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { KafkaSettings } from '#adapters/kafka/client/client.ts';
+import { checkCluster } from '#adapters/kafka/cluster-check.ts';
+import { kafkaEventLog } from '#adapters/kafka/event-log.ts';
+import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
+import { kafkaTopicAdmin } from '#adapters/kafka/topic-admin.ts';
+import { postgresLogIndex } from '#adapters/postgres/log-index.ts';
+import { postgresManifests } from '#adapters/postgres/manifests.ts';
+import { postgresOutbox } from '#adapters/postgres/outbox.ts';
+import { postgresTopics } from '#adapters/postgres/topics.ts';
+import { keepTopics, type KeepTopicsDeps, runTopicKeeper } from '#functions/publish/keep-topics.ts';
+import { manifestOutbox } from '#functions/publish/manifest-outbox.ts';
+import type { InstanceLog, InstanceLogOptions } from '#infra/local/event-log.ts';
+import type { KafkaConfig } from '#infra/local/kafka-variables.ts';
+
+/** The id of the cluster, once it is sure that it can be used. @throws {Error} with the reason, in one sentence. */
+export async function findCluster(kafka: KafkaConfig, logger: Logger): Promise<string> {
+  const { clusterId } = await checkCluster(settingsOf(kafka), { topicPrefix: kafka.topicPrefix, logger });
+  return clusterId;
+}
+
+/** Needs no broker to be there. */
+export function openKafkaLog(kafka: KafkaConfig, { config, logger, pools, reports }: InstanceLogOptions): InstanceLog {
+  const settings = settingsOf(kafka);
+  const log = kafkaEventLog({ settings, logger, index: postgresLogIndex(pools.watch) });
+  const writer = kafkaEventWriter({ settings, logger, compression: kafka.compression });
+  const topics = postgresTopics(pools.publish);
+  const keeping: KeepTopicsDeps = {
+    topics,
+    admin: kafkaTopicAdmin({ settings, logger }),
+    index: postgresLogIndex(pools.publish),
+    defaults: { retentionMs: config.eventRetentionHours * 3_600_000, retentionBytes: undefined },
+    onLost: reports.onTopicLost,
+    onError: reports.onTopicError,
+  };
+  return {
+    log,
+    outbox: manifestOutbox({
+      outbox: postgresOutbox(pools.publish),
+      manifests: postgresManifests(pools.publish, randomUUID()),
+      writer,
+      topics,
+      onTopicLost: reports.onTopicLost,
+    }),
+    async prepare() {
+      await keepTopics(keeping);
+    },
+    run: (signal) => runTopicKeeper(keeping, signal),
+    async close() {
+      await Promise.all([log.close(), writer.close()]);
+    },
+  };
+}
+
+function settingsOf({ brokers, ssl, sasl }: KafkaConfig): KafkaSettings {
+  return { brokers, ssl, sasl, clientId: 'plumbline' };
+}
