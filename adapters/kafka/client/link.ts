@@ -6,7 +6,7 @@
 import { kafkaClient, shuffled } from '#adapters/kafka/client/client.ts';
 import { type Broker, type Cluster, clusterOf } from '#adapters/kafka/client/cluster.ts';
 import { Late, within } from '#adapters/kafka/client/deadline.ts';
-import { ask, errorOf } from '#adapters/kafka/client/requests.ts';
+import { ask, errorOf, leaderOf } from '#adapters/kafka/client/requests.ts';
 import type { Session, SessionDeps } from '#adapters/kafka/client/session.ts';
 import { createSockets } from '#adapters/kafka/client/sockets.ts';
 import { firstOf } from '#adapters/kafka/client/stagger.ts';
@@ -71,8 +71,7 @@ async function openLinkBy({ settings, logger }: SessionDeps, signal: AbortSignal
       return new Map(
         topicMetadata.map(({ topic, topicErrorCode, partitionMetadata }): [string, Leader] => {
           if (errorOf(topicErrorCode)?.type === 'UNKNOWN_TOPIC_OR_PARTITION') return [topic, 'missing'];
-          const leader = partitionMetadata.find(({ partitionId }) => partitionId === 0)?.leader ?? -1;
-          return [topic, leader < 0 ? undefined : leader];
+          return [topic, leaderOf(partitionMetadata)];
         }),
       );
     });

@@ -19,6 +19,12 @@ export interface TopicMetadata {
   }[];
 }
 
+/** Who leads the first partition, the only one of our topics; undefined while nobody does. */
+export function leaderOf(partitions: TopicMetadata['partitionMetadata']): number | undefined {
+  const leader = partitions.find(({ partitionId }) => partitionId === 0)?.leader ?? -1;
+  return leader < 0 ? undefined : leader;
+}
+
 export interface TopicErrors {
   readonly topicErrors: readonly {
     readonly topic: string;

@@ -2,7 +2,7 @@
 
 import type { Broker } from '#adapters/kafka/client/cluster.ts';
 import { askForIdentifiedTopics, type IdentifiedTopic } from '#adapters/kafka/topics/identified-topics.ts';
-import { ask, errorOf, type TopicMetadata } from '#adapters/kafka/client/requests.ts';
+import { ask, errorOf, leaderOf, type TopicMetadata } from '#adapters/kafka/client/requests.ts';
 import { inSession, type SessionDeps } from '#adapters/kafka/client/session.ts';
 
 export interface TopicState {
@@ -12,8 +12,6 @@ export interface TopicState {
   /** Of its first partition; undefined while there is none. */
   readonly leader: number | undefined;
 }
-
-const NO_LEADER = -1;
 
 /**
  * The topics, by the metadata of one broker. It may be behind the others for some milliseconds, and knows less while it
@@ -35,11 +33,10 @@ function stateOf(topic: TopicMetadata | IdentifiedTopic): TopicState | 'missing'
   const error = errorOf(topicErrorCode);
   if (error?.type === 'UNKNOWN_TOPIC_OR_PARTITION') return 'missing';
   if (error && error.type !== 'LEADER_NOT_AVAILABLE') throw error;
-  const leader = partitionMetadata.find(({ partitionId }) => partitionId === 0)?.leader ?? NO_LEADER;
   return {
     identity: 'identity' in topic ? topic.identity : undefined,
     partitions: partitionMetadata.length,
-    leader: leader === NO_LEADER ? undefined : leader,
+    leader: leaderOf(partitionMetadata),
   };
 }
 
