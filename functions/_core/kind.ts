@@ -1,11 +1,12 @@
 /**
  * Kinds: what a team declares. A kind is a value, checked when it is made and frozen: its names, the schemas of spec
- * and status, which paths are secret, and which finalizers its objects are born with.
+ * and status, which paths are secret, and the controllers that make the world match its objects.
  */
 
 import type * as v from 'valibot';
 
 import { dnsLabelProblem, dnsSubdomainProblem, domainQualifiedNameProblem } from '#core/names.ts';
+import { checkController, type Controller, type ControllerDefinition } from '#core/reconcile/controller.ts';
 
 /**
  * A schema of spec or status. It must be synchronous, and give JSON that it accepts again and gives back unchanged:
@@ -34,18 +35,21 @@ export interface KindDefinition<Spec extends object, Status extends object> {
    * never read: no answer, event or log has them. A PUT that leaves one out keeps it.
    */
   readonly redact?: readonly string[];
-  /** Put on every new object, one per controller, such as `example.dev/cleanup`. */
+  /** Put on every new object, such as `example.dev/cleanup`, beside those of the controllers: for controllers elsewhere. */
   readonly finalizers?: readonly string[];
+  readonly controllers?: readonly ControllerDefinition<Spec, Status>[];
 }
 
-/** A checked kind. `redact` and `finalizers` are there even when they are empty. */
+/** A checked kind. Lists are there even when they are empty. */
 export interface Kind<Spec extends object = object, Status extends object = object> extends Omit<
   KindDefinition<Spec, Status>,
-  'singular' | 'redact' | 'finalizers'
+  'singular' | 'redact' | 'finalizers' | 'controllers'
 > {
   readonly singular: string;
   readonly redact: readonly string[];
+  /** Those of the controllers too. */
   readonly finalizers: readonly string[];
+  readonly controllers: readonly Controller<Spec, Status>[];
 }
 
 const VERSION = /^v[1-9][0-9]{0,3}((alpha|beta)[1-9][0-9]{0,3})?$/;
@@ -85,6 +89,9 @@ export function defineKind<Spec extends object, Status extends object = object>(
   }
   for (const finalizer of finalizers) check('finalizers', finalizer, domainQualifiedNameProblem);
   if (new Set(finalizers).size < finalizers.length) problems.push('finalizers has the same name twice');
+  const controllers = (definition.controllers ?? []).map((each) => checkController(group, each, problems));
+  checkShares(controllers, problems);
+  const own = controllers.flatMap(({ finalizer }) => finalizer ?? []);
 
   if (problems.length > 0) throw new TypeError(`kind ${group}/${kind}: ${problems.join('; ')}`);
   return Object.freeze({
@@ -97,7 +104,8 @@ export function defineKind<Spec extends object, Status extends object = object>(
     spec,
     ...(status && { status }),
     redact: Object.freeze([...redact]),
-    finalizers: Object.freeze([...finalizers]),
+    finalizers: Object.freeze([...new Set([...finalizers, ...own])]),
+    controllers: Object.freeze(controllers),
   });
 
   function check(field: string, value: unknown, problem: (text: string) => string | undefined): void {
@@ -109,6 +117,19 @@ export function defineKind<Spec extends object, Status extends object = object>(
     const isSchema = typeof schema === 'object' && schema !== null && 'kind' in schema && schema.kind === 'schema';
     if (!isSchema) problems.push(`${field} must be a valibot schema, such as v.object({…})`);
     else if ('async' in schema && schema.async === true) problems.push(`${field} must be a synchronous schema`);
+  }
+}
+
+/** What two controllers of one kind both set, each would undo for the other. */
+function checkShares(controllers: readonly Controller<never, never>[], problems: string[]): void {
+  const owners = new Map<string, string>();
+  for (const { name, summary, conditions, statusFields } of controllers) {
+    const shares = [`name ${name}`, ...[summary, ...conditions].map((type) => `condition ${type}`)];
+    for (const share of [...shares, ...statusFields.map((field) => `status field ${field}`)]) {
+      const owner = owners.get(share);
+      if (owner !== undefined) problems.push(`controllers "${owner}" and "${name}" both have the ${share}`);
+      owners.set(share, name);
+    }
   }
 }
 

@@ -1,0 +1,25 @@
+/** Orphans: external objects that bear our marker and whose owner is gone. */
+
+import type { Logger } from '#core/ports/logger.ts';
+
+export interface ExternalObject {
+  /** Such as `database`. */
+  readonly class: string;
+  /** Names it in its class, such as `local/acme_orders`. */
+  readonly id: string;
+  /** Of its marker. */
+  readonly ownerUid: string;
+}
+
+export interface SweepContext {
+  readonly installation: string;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+export interface OrphanSweep {
+  /** Everything that bears the marker of this installation and kind; it must be complete, or throw. */
+  list(ctx: SweepContext): Promise<readonly ExternalObject[]>;
+  /** Removes one of them, after looking once more whether it still bears that marker. */
+  remove(object: ExternalObject, ctx: SweepContext): Promise<void>;
+}
