@@ -1,0 +1,94 @@
+/**
+ * The servers on which managed databases lie, over PostgreSQL 15 and later. The login of each needs CREATEDB and
+ * CREATEROLE, and no superuser; with `force`, pg_signal_backend. Over a superuser it can also repair a role that was made
+ * one, and adopt databases of others.
+ *
+ * Sessions are short-lived and bear the name `plumbline <uid> <fencing token>`, so the server's log is an audit trail.
+ */
+
+import { insideDatabase } from '#adapters/postgres/servers/inside.ts';
+import { serverDatabases } from '#adapters/postgres/servers/databases.ts';
+import { serverRoles } from '#adapters/postgres/servers/roles.ts';
+import { openWorkSession, type SessionLimits, type WorkSession } from '#adapters/postgres/servers/work-session.ts';
+import {
+  UnknownServer,
+  type DatabaseServer,
+  type DatabaseServers,
+  type MarkedObject,
+  type ServerWork,
+} from '#core/ports/database-servers.ts';
+
+const DEFAULT_PORT = 5432;
+
+// The outer session has to outlive the inner ones, for it has the lock that successors look at first. Each statement
+// inside is preceded by one outside; so 15 s for the statement and 5 s of silence must be less than the outer silence.
+const OUTER: SessionLimits = { silenceMs: 25_000, statementTimeoutMs: 40_000 };
+const INNER: SessionLimits = { silenceMs: 5_000, statementTimeoutMs: 15_000 };
+
+/** @param urls by the servers' names; each leads to a maintenance database, such as `postgres`. */
+export function postgresDatabaseServers(urls: ReadonlyMap<string, string>): DatabaseServers {
+  return {
+    names: [...urls.keys()],
+    open(server, work) {
+      const url = urls.get(server);
+      if (url === undefined) {
+        const known = urls.size === 0 ? 'there is none' : `there are: ${[...urls.keys()].join(', ')}`;
+        throw new UnknownServer(`no database server "${server}" is configured; ${known}`);
+      }
+      return openServer(server, url, work);
+    },
+  };
+}
+
+function openServer(server: string, url: string, work: ServerWork): DatabaseServer {
+  const session = openWorkSession({ server, url, work, limits: OUTER });
+  const inner = new Map<string, WorkSession>();
+  const { hostname, port } = new URL(url);
+  return {
+    host: hostname,
+    port: port === '' ? DEFAULT_PORT : Number(port),
+    databases: serverDatabases(session, server),
+    roles: serverRoles(session, server),
+    inside(database) {
+      return insideDatabase(enter(database), server, database);
+    },
+    async listMarked(prefix) {
+      return session.run(async (sql) => [
+        ...(await sql<MarkedObject[]>`
+          select class, name, comment from (
+            select 'database' as class, datname::text as name, shobj_description(oid, 'pg_database') as comment from pg_database
+            union all
+            select 'role', rolname::text, shobj_description(oid, 'pg_authid') from pg_roles
+          ) objects where starts_with(comment, ${prefix}) order by class, name`),
+      ]);
+    },
+    async close() {
+      await Promise.all(Array.from(inner.values(), (each) => each.close()));
+      await session.close();
+    },
+  };
+
+  function enter(database: string): WorkSession {
+    const options = { server, url: urlOf(url, database), work, limits: INNER };
+    const opened = inner.get(database) ?? keptBy(session, openWorkSession(options));
+    inner.set(database, opened);
+    return opened;
+  }
+}
+
+/** A session within a database, whose every statement is preceded by one of the outer session. */
+function keptBy(outer: WorkSession, inner: WorkSession): WorkSession {
+  return {
+    async run(statements) {
+      await outer.run((sql) => sql`select`);
+      return inner.run(statements);
+    },
+    close: () => inner.close(),
+  };
+}
+
+function urlOf(url: string, database: string): string {
+  const inside = new URL(url);
+  inside.pathname = `/${encodeURIComponent(database)}`;
+  return inside.href;
+}

@@ -1,0 +1,66 @@
+/** Where a RoleBinding gives rights: which role, in which database, on which server. */
+
+import { isJsonArray, isJsonObject } from '#core/json.ts';
+import { MANAGED_DATABASE_KIND } from '#core/kinds/managed-database.ts';
+import type { GrantPlace, RoleBindingSpec, RoleBindingStatus } from '#core/kinds/role-binding.ts';
+import { TENANT_KIND } from '#core/kinds/tenant.ts';
+import type { PassContext } from '#core/reconcile/context.ts';
+import type { Explanation } from '#core/reconcile/outcome.ts';
+import type { ResourceObject } from '#core/resource.ts';
+import { subjectRoleName } from '#functions/reconcile/kinds/external-names.ts';
+
+export type BindingContext = PassContext<RoleBindingSpec, RoleBindingStatus>;
+
+/** A place, or why there is none yet. */
+export type Target = { readonly databaseUid: string | undefined } & (
+  | { readonly place: GrantPlace; readonly notReady?: undefined }
+  | { readonly place?: undefined; readonly notReady: Explanation }
+);
+
+/** What the spec asks for; a database that is not ready is waited for. */
+export async function targetOf(ctx: BindingContext): Promise<Target> {
+  const { spec } = ctx.object;
+  const database = await ctx.get(MANAGED_DATABASE_KIND, spec.database);
+  const databaseUid = database?.metadata.uid;
+  const notReady = (message: string): Target => ({ databaseUid, notReady: { reason: 'DatabaseNotReady', message } });
+  if (!database) return notReady(`there is no ManagedDatabase "${spec.database}"; it is waited for`);
+  if (database.metadata.deletionTimestamp != null)
+    return notReady(`ManagedDatabase "${spec.database}" is being deleted`);
+  if (!isReady(database)) return notReady(`ManagedDatabase "${spec.database}" is not ready; it is waited for`);
+  const status = database.status ?? {};
+  const tenant = await ctx.get(TENANT_KIND, ctx.tenant);
+  if (tenant?.metadata.uid === undefined) throw new Error(`the Tenant "${ctx.tenant}" cannot be found`);
+  const place: GrantPlace = {
+    subject: spec.subject,
+    databaseName: spec.database,
+    databaseUid: databaseUid ?? '',
+    tenantUid: tenant.metadata.uid,
+    server: String(status['server']),
+    database: String(status['database']),
+    owner: String(status['owner']),
+    role: subjectRoleName(ctx.tenant, spec.subject),
+  };
+  return { databaseUid, place };
+}
+
+/** At its own generation: a change of the database that is not made yet is waited for. */
+function isReady({ metadata, status }: ResourceObject): boolean {
+  const conditions = status?.['conditions'];
+  const found = isJsonArray(conditions) ? conditions.filter(isJsonObject) : [];
+  return found.some(
+    (condition) =>
+      condition['type'] === 'Ready' &&
+      condition['status'] === 'True' &&
+      condition['observedGeneration'] === metadata.generation,
+  );
+}
+
+export function isSamePlace(a: GrantPlace, b: GrantPlace): boolean {
+  return (Object.keys(a) as (keyof GrantPlace)[]).every((field) => a[field] === b[field]);
+}
+
+/** Whether a binding with this spec gives no rights there any more. @param databaseUid of the database there is now. */
+export function isStale(place: GrantPlace, spec: RoleBindingSpec, databaseUid: string | undefined): boolean {
+  const isOther = place.subject !== spec.subject || place.databaseName !== spec.database;
+  return isOther || (databaseUid !== undefined && place.databaseUid !== databaseUid);
+}

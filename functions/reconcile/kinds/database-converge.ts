@@ -1,0 +1,119 @@
+/** Makes and repairs the role and the database of a ManagedDatabase. What is as it should be is not touched. */
+
+import type { DatabaseChange, DatabaseServer, ExternalRole, RoleChange } from '#core/ports/database-servers.ts';
+import { ExtensionRefused } from '#core/ports/database-servers.ts';
+import { OwnershipConflict } from '#core/reconcile/context.ts';
+import { markerText } from '#core/reconcile/marker.ts';
+import { TerminalError } from '#core/reconcile/outcome.ts';
+import { type Found, type FoundDatabase, look, type Sight } from '#functions/reconcile/kinds/database-look.ts';
+import type { DatabaseContext, DatabasePlace } from '#functions/reconcile/kinds/database-place.ts';
+import { draftName } from '#functions/reconcile/kinds/external-names.ts';
+import { newPassword } from '#functions/reconcile/kinds/password.ts';
+import { isEmpty, roleRepair } from '#functions/reconcile/kinds/role-repair.ts';
+
+/**
+ * @throws {OwnershipConflict} when somebody else has one of the names; then nothing is changed.
+ * @throws {TerminalError} for an extension that cannot be had.
+ */
+export async function converge(ctx: DatabaseContext, server: DatabaseServer, place: DatabasePlace): Promise<void> {
+  const sight = await look(ctx, server, place);
+  refuseStrangers(ctx, place, sight);
+  await convergeRole(ctx, server, place, sight.role);
+  await convergeDatabase(ctx, server, place, sight.database);
+  ctx.report('host', server.host);
+  ctx.report('port', server.port);
+  await convergeExtensions(ctx, server, place, sight.database);
+}
+
+function refuseStrangers(ctx: DatabaseContext, place: DatabasePlace, { role, database }: Sight): void {
+  const where = `on server "${place.server}"`;
+  if (role && role.ownership !== 'ours') {
+    throw new OwnershipConflict(
+      `role "${place.owner}" ${where} is there already and was not made for this object; it was left as it is. ` +
+        'Choose another spec.owner, or rename or drop that role',
+    );
+  }
+  if (!database || database.ownership === 'ours') return;
+  if (database.ownership === 'unowned' && ctx.object.spec.adoptionPolicy === 'AdoptUnowned') return;
+  const advice =
+    database.ownership === 'unowned'
+      ? 'rename it, or set spec.adoptionPolicy to AdoptUnowned'
+      : 'it bears the marker of another object: delete that one first';
+  throw new OwnershipConflict(
+    `database "${place.database}" ${where} is there already and was not made for this object; it was left as it is. ${advice}`,
+  );
+}
+
+async function convergeRole(
+  ctx: DatabaseContext,
+  { roles }: DatabaseServer,
+  { owner }: DatabasePlace,
+  role: Found<ExternalRole> | undefined,
+): Promise<void> {
+  const { spec, status } = ctx.object;
+  const isRotated = spec.rotationToken !== undefined && spec.rotationToken !== status.rotationToken;
+  const kept = isRotated ? undefined : status.password;
+  // A crash before the end of the pass loses it, and the next pass makes another one.
+  const password = kept ?? newPassword();
+  if (!role) {
+    const comment = markerText(ctx.marker);
+    await ctx.act(`create role ${owner}`, () => roles.create({ name: owner, comment, password }));
+    ctx.event('Normal', 'RoleCreated', `role "${owner}" was made`);
+  } else {
+    const change: RoleChange = { ...roleRepair(role), ...(kept === undefined && { password }) };
+    if (!isEmpty(change)) {
+      await ctx.act(`change role ${owner}`, () => roles.change(owner, change));
+      ctx.event('Normal', 'RoleChanged', `role "${owner}": ${Object.keys(change).join(', ')}`);
+    }
+  }
+  ctx.report('password', password);
+  ctx.report('rotationToken', isRotated ? spec.rotationToken : status.rotationToken);
+}
+
+async function convergeDatabase(
+  ctx: DatabaseContext,
+  { databases }: DatabaseServer,
+  { database: name, owner }: DatabasePlace,
+  database: FoundDatabase | undefined,
+): Promise<void> {
+  const comment = markerText(ctx.marker);
+  const { connectionLimit } = ctx.object.spec;
+  if (!database) {
+    const draft = draftName(ctx.object.metadata.uid);
+    await ctx.act(`create database ${name}`, () => databases.create({ name, draft, owner, connectionLimit, comment }));
+    ctx.event('Normal', 'DatabaseCreated', `database "${name}" was made`);
+    return;
+  }
+  const isGiven = database.owner !== owner;
+  const change: DatabaseChange = {
+    ...(database.ownership !== 'ours' && { comment }),
+    ...(isGiven && { owner }),
+    ...(database.connectionLimit !== connectionLimit && { connectionLimit: connectionLimit ?? null }),
+    ...(database.isOpenToAll && { closeToAll: true }),
+    ...((!database.ownerHasAll || isGiven) && { giveOwnerAll: owner }),
+  };
+  if (isEmpty(change)) return;
+  await ctx.act(`change database ${name}`, () => databases.change(name, change));
+  ctx.event('Normal', 'DatabaseChanged', `database "${name}": ${Object.keys(change).join(', ')}`);
+}
+
+async function convergeExtensions(
+  ctx: DatabaseContext,
+  server: DatabaseServer,
+  { database: name, owner }: DatabasePlace,
+  database: FoundDatabase | undefined,
+): Promise<void> {
+  const { extensions: wanted = [] } = ctx.object.spec;
+  const missing = wanted.filter((extension) => !database?.extensions.includes(extension));
+  for (const extension of missing) {
+    try {
+      await ctx.act(`create extension ${extension}`, () => server.inside(name).createExtension(extension, owner));
+    } catch (error) {
+      if (error instanceof ExtensionRefused) {
+        throw new TerminalError('ExtensionRefused', `spec.extensions: ${error.message}`, { cause: error });
+      }
+      throw error;
+    }
+    ctx.event('Normal', 'ExtensionCreated', `extension "${extension}" was made in database "${name}"`);
+  }
+}

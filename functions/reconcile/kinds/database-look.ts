@@ -1,0 +1,65 @@
+/** What is there of a ManagedDatabase, and whose it is. */
+
+import type { DatabaseServer, ExternalDatabase, ExternalRole } from '#core/ports/database-servers.ts';
+import { ownershipOf, type Ownership } from '#core/reconcile/marker.ts';
+import { known } from '#core/reconcile/observation.ts';
+import { type DatabaseContext, type DatabasePlace, externalId } from '#functions/reconcile/kinds/database-place.ts';
+
+export type Found<External> = External & { readonly ownership: Ownership };
+
+/** With the extensions that it has, when it is ours. */
+export type FoundDatabase = Found<ExternalDatabase> & { readonly extensions: readonly string[] };
+
+export interface Sight {
+  readonly role: Found<ExternalRole> | undefined;
+  readonly database: FoundDatabase | undefined;
+}
+
+/**
+ * Reads both, each with the connection that it will be changed by: afterwards no earlier pass can write any more.
+ * @throws {ObservationFailed}
+ */
+export async function look(ctx: DatabaseContext, server: DatabaseServer, place: DatabasePlace): Promise<Sight> {
+  return { role: await lookAtRole(ctx, server, place), database: await lookAtDatabase(ctx, server, place) };
+}
+
+export async function lookAtRole(
+  ctx: DatabaseContext,
+  { roles }: DatabaseServer,
+  { server, owner }: DatabasePlace,
+): Promise<Found<ExternalRole> | undefined> {
+  const role = await ctx.observe('role', externalId(server, owner), () => roles.read(owner));
+  return withOwnership(ctx, known(role, `role "${owner}" on server "${server}"`));
+}
+
+async function lookAtDatabase(
+  ctx: DatabaseContext,
+  server: DatabaseServer,
+  place: DatabasePlace,
+): Promise<FoundDatabase | undefined> {
+  const id = externalId(place.server, place.database);
+  const found = await ctx.observe('database', id, async () => {
+    const database = withOwnership(ctx, await server.databases.read(place.database));
+    if (!database) return undefined;
+    const isOurs = database.ownership === 'ours';
+    return { ...database, extensions: isOurs ? await server.inside(place.database).extensions() : [] };
+  });
+  return known(found, `database "${place.database}" on server "${place.server}"`);
+}
+
+/** The database from outside only: with nobody of ours connected it can be dropped. */
+export async function lookFromOutside(
+  ctx: DatabaseContext,
+  { databases }: DatabaseServer,
+  { server, database: name }: Pick<DatabasePlace, 'server' | 'database'>,
+): Promise<Found<ExternalDatabase> | undefined> {
+  const database = await ctx.observe('database', externalId(server, name), () => databases.read(name));
+  return withOwnership(ctx, known(database, `database "${name}" on server "${server}"`));
+}
+
+function withOwnership<External extends { readonly comment: string | null }>(
+  ctx: DatabaseContext,
+  external: External | undefined,
+): Found<External> | undefined {
+  return external && { ...external, ownership: ownershipOf(external.comment, ctx.marker) };
+}

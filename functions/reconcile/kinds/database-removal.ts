@@ -1,0 +1,126 @@
+/** Removes what was made for a ManagedDatabase, or leaves it to its users, until nothing of it is ours. */
+
+import { ROLE_BINDING_KIND } from '#core/kinds/role-binding.ts';
+import { DatabaseInUse, type DatabaseServer, type DatabaseServers } from '#core/ports/database-servers.ts';
+import { markerText } from '#core/reconcile/marker.ts';
+import type { FinalizeResult } from '#core/reconcile/outcome.ts';
+import { lookAtRole, lookFromOutside } from '#functions/reconcile/kinds/database-look.ts';
+import {
+  type DatabaseContext,
+  type DatabasePlace,
+  externalId,
+  placeMade,
+  withServer,
+} from '#functions/reconcile/kinds/database-place.ts';
+import { draftName } from '#functions/reconcile/kinds/external-names.ts';
+
+/** Nobody tells when sessions end. */
+const SESSIONS_PAUSE_MS = 5_000;
+
+type Blocked = Extract<FinalizeResult, { readonly finalized: false }>;
+
+const GONE: FinalizeResult = { finalized: true };
+
+/** What bears another marker, or none, is not ours any more: it is left alone. */
+export async function finalizeDatabase(ctx: DatabaseContext, servers: DatabaseServers): Promise<FinalizeResult> {
+  const place = placeMade(ctx);
+  if (place === undefined) return GONE;
+  const references = await bindingsOf(ctx);
+  if (references.length > 0) {
+    return blocked('Referenced', `the database is named by RoleBindings: ${references.join(', ')}; delete them`);
+  }
+  return withServer(ctx, servers, place, async (server) => {
+    if (ctx.object.spec.deletionPolicy === 'Retain') await retain(ctx, server, place);
+    else {
+      const waiting = (await removeDatabase(ctx, server, place)) ?? (await removeRole(ctx, server, place));
+      if (waiting) return waiting;
+    }
+    return (await removeDraft(ctx, server, place)) ?? GONE;
+  });
+}
+
+/** Those that are being deleted count: their rights are not gone yet. */
+async function bindingsOf(ctx: DatabaseContext): Promise<readonly string[]> {
+  const bindings = await ctx.list(ROLE_BINDING_KIND);
+  const own = bindings.filter(({ spec }) => spec?.['database'] === ctx.object.metadata.name);
+  return own.map(({ metadata }) => metadata.name);
+}
+
+async function retain(ctx: DatabaseContext, server: DatabaseServer, place: DatabasePlace): Promise<void> {
+  const database = await lookFromOutside(ctx, server, place);
+  if (database?.ownership === 'ours') {
+    await ctx.act('unmark the database', () => server.databases.change(place.database, { comment: null }));
+  }
+  if (database) ctx.release('database', externalId(place.server, place.database));
+  const role = await lookAtRole(ctx, server, place);
+  if (role?.ownership === 'ours') {
+    await ctx.act('unmark the role', () => server.roles.change(place.owner, { comment: null }));
+  }
+  if (role) ctx.release('role', externalId(place.server, place.owner));
+}
+
+async function removeDatabase(
+  ctx: DatabaseContext,
+  server: DatabaseServer,
+  place: DatabasePlace,
+  comment: string = markerText(ctx.marker),
+): Promise<Blocked | undefined> {
+  const database = await lookFromOutside(ctx, server, place);
+  if (!database) return undefined;
+  const id = externalId(place.server, place.database);
+  if (database.ownership !== 'ours') {
+    ctx.release('database', id);
+    return undefined;
+  }
+  const force = ctx.object.spec.force ?? false;
+  const sessions = force ? 0 : await server.databases.countSessions(place.database);
+  if (sessions > 0) return inUse(place, `${sessions} sessions are`);
+  try {
+    await ctx.act(`drop database ${place.database}`, () => server.databases.drop(place.database, comment, { force }));
+  } catch (error) {
+    if (error instanceof DatabaseInUse) return inUse(place, 'sessions are');
+    throw error;
+  }
+  const left = await lookFromOutside(ctx, server, place);
+  return left && blocked('StillThere', `database "${place.database}" is there again; it is dropped again`);
+}
+
+function inUse({ database }: DatabasePlace, who: string): Blocked {
+  return {
+    ...blocked('SessionsConnected', `${who} connected to database "${database}"; end them, and it is dropped`),
+    requeueAfterMs: SESSIONS_PAUSE_MS,
+  };
+}
+
+async function removeRole(
+  ctx: DatabaseContext,
+  server: DatabaseServer,
+  place: DatabasePlace,
+): Promise<Blocked | undefined> {
+  const role = await lookAtRole(ctx, server, place);
+  if (!role) return undefined;
+  if (role.ownership !== 'ours') {
+    ctx.release('role', externalId(place.server, place.owner));
+    return undefined;
+  }
+  await ctx.act(`drop role ${place.owner}`, () => server.roles.drop(place.owner, markerText(ctx.marker)));
+  const left = await lookAtRole(ctx, server, place);
+  return left && blocked('StillThere', `role "${place.owner}" is there again; it is dropped again`);
+}
+
+/** A crash between the making of a database and its naming leaves one under another name. */
+async function removeDraft(
+  ctx: DatabaseContext,
+  server: DatabaseServer,
+  place: DatabasePlace,
+): Promise<Blocked | undefined> {
+  const draft = { ...place, database: draftName(ctx.object.metadata.uid) };
+  if (!(await lookFromOutside(ctx, server, draft))) return undefined;
+  await ctx.act(`drop database ${draft.database}`, () => server.databases.dropDraft(draft.database));
+  const left = await lookFromOutside(ctx, server, draft);
+  return left && blocked('StillThere', `database "${draft.database}" is there again; it is dropped again`);
+}
+
+function blocked(reason: string, message: string): Blocked {
+  return { finalized: false, blocked: { reason, message } };
+}
