@@ -91,6 +91,11 @@ export function toCallerError(error: unknown, subject: string): unknown {
   const field = error.column_name;
   const details = field === undefined ? undefined : causes(field, error.message);
   switch (error.code) {
+    case 'PL403':
+      return new StatusError('Forbidden', `${subject}: ${error.message}`, {
+        cause: error,
+        ...(details && { details }),
+      });
     case 'PL404':
       return new StatusError('NotFound', error.message, { cause: error });
     case 'PL409':

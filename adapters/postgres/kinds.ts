@@ -1,6 +1,6 @@
 /** Writes the kinds of this program to the registry that triggers and raw SQL obey. */
 
-import { connect } from '#adapters/postgres/client.ts';
+import { connect, type Sql } from '#adapters/postgres/client.ts';
 
 /** What the database must know of a kind. */
 export interface RegisteredKind {
@@ -11,12 +11,26 @@ export interface RegisteredKind {
   readonly scope: 'Namespaced' | 'Cluster';
   readonly redact: readonly string[];
   readonly finalizers: readonly string[];
+  readonly controllers: readonly RegisteredController[];
+}
+
+/** What the database must know of a controller: what it touches, and what it may write. */
+export interface RegisteredController {
+  readonly id: string;
+  readonly finalizer: string | undefined;
+  readonly summary: string;
+  readonly conditions: readonly string[];
+  readonly statusFields: readonly string[];
+  readonly resyncMs: number;
+  readonly watches: readonly { readonly kind: { readonly group: string; readonly kind: string } }[];
 }
 
 /**
  * Adds or updates these kinds; kinds of other programs on the same database stay. Secret paths are only added: a program
  * that lacks one must not show what another has hidden. To take one away is an operator's deed, in table `kind`.
- * @throws Error when another kind has the plural already, or the kind's scope would change.
+ * Controllers of other programs stay too: another version of the code may run beside this one.
+ * @throws Error when another kind has the plural already, when the kind's scope would change, or when two controllers
+ * would write the same part of a status.
  */
 export async function registerKinds(databaseUrl: string, kinds: readonly RegisteredKind[]): Promise<void> {
   const sql = connect(databaseUrl, {
@@ -38,8 +52,37 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
           `kind ${kind.group}/${kind.kind} is ${row?.scope ?? 'unknown'} in this database; its scope cannot change`,
         );
       }
+      for (const controller of kind.controllers) await registerController(sql, kind, controller);
     }
   } finally {
     await sql.end({ timeout: 1 });
+  }
+}
+
+async function registerController(sql: Sql, kind: RegisteredKind, controller: RegisteredController): Promise<void> {
+  const { id, finalizer = null, resyncMs } = controller;
+  const types = [controller.summary, ...controller.conditions];
+  const fields = [...controller.statusFields];
+  const [rival] = await sql<{ name: string; shares: string[] }[]>`
+    select name, array(select unnest(condition_types || status_fields) intersect select unnest(${types}::text[] || ${fields}::text[]))
+      as shares
+    from plumbline.controller where api_group = ${kind.group} and kind = ${kind.kind} and name <> ${id}
+      and (condition_types && ${types}::text[] or status_fields && ${fields}::text[])`;
+  if (rival) {
+    throw new Error(
+      `controllers ${rival.name} and ${id} of kind ${kind.kind} both report ${rival.shares.join(', ')}; if the first one is not used any more, delete it from table controller`,
+    );
+  }
+  await sql`
+    insert into plumbline.controller as c (name, api_group, kind, finalizer, condition_types, status_fields, resync)
+    values (${id}, ${kind.group}, ${kind.kind}, ${finalizer}, ${types}::text[], ${fields}::text[],
+      ${resyncMs} * interval '1 millisecond')
+    on conflict (name) do update set api_group = excluded.api_group, kind = excluded.kind, finalizer = excluded.finalizer,
+      condition_types = excluded.condition_types, status_fields = excluded.status_fields, resync = excluded.resync
+    where (c.api_group, c.kind, c.finalizer, c.condition_types, c.status_fields, c.resync) is distinct from (excluded.api_group,
+      excluded.kind, excluded.finalizer, excluded.condition_types, excluded.status_fields, excluded.resync)`;
+  for (const watch of controller.watches) {
+    await sql`insert into plumbline.controller_watch (controller, api_group, kind)
+      values (${id}, ${watch.kind.group}, ${watch.kind.kind}) on conflict do nothing`;
   }
 }

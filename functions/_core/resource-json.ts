@@ -4,7 +4,7 @@
  */
 
 import { SYSTEM_TENANT } from '#core/identity.ts';
-import type { ResourceRow } from '#core/resource.ts';
+import type { ResourceObject, ResourceRow } from '#core/resource.ts';
 
 /**
  * The JSON text of one object, on one line. Times are RFC 3339 in whole seconds, as in Kubernetes; what is empty is
@@ -32,4 +32,9 @@ export function resourceJson(row: ResourceRow): string {
 
 function seconds(time: Date): string {
   return time.toISOString().slice(0, -5) + 'Z';
+}
+
+/** The same object as a value: for code that reads its documents. */
+export function resourceObject(row: ResourceRow): ResourceObject {
+  return JSON.parse(resourceJson(row)) as ResourceObject;
 }

@@ -3,7 +3,7 @@
  * those of deleted tenants go. And looks whether each is still what it was, so that no loss goes unseen.
  */
 
-import { pause } from '#functions/publish/pause.ts';
+import { pause } from '#loop/pause.ts';
 import type { LogIndex } from '#core/ports/log-index.ts';
 import type { CurrentTopic, TopicAdmin, TopicExtent, Topics, TopicSettings } from '#core/ports/topics.ts';
 

@@ -3,7 +3,7 @@
  * processes may do so at once; who finds a stream busy leaves it to the other.
  */
 
-import { pause } from '#functions/publish/pause.ts';
+import { pause } from '#loop/pause.ts';
 import { type BatchLimits, type Outbox, RecordRejected } from '#core/ports/outbox.ts';
 import { StatusError } from '#core/status-error.ts';
 

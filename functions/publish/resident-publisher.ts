@@ -1,14 +1,14 @@
 /** A publisher that stays: drains, sleeps until there may be work, and never ends on an error. */
 
-import { pause } from '#functions/publish/pause.ts';
+import { pause } from '#loop/pause.ts';
 import { publishOnce, type PublishDeps } from '#functions/publish/publish-once.ts';
-import type { PublisherSleep } from '#core/ports/outbox.ts';
+import type { WriterSleep } from '#core/ports/writer-sleep.ts';
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2_000;
 
 export interface ResidentPublisherDeps extends PublishDeps {
-  readonly sleep: PublisherSleep;
+  readonly sleep: WriterSleep;
   readonly onError: (error: unknown) => void;
 }
 
@@ -18,7 +18,7 @@ export async function runResidentPublisher(deps: ResidentPublisherDeps, signal: 
   while (!signal.aborted) {
     try {
       await publishOnce(deps, signal);
-      await deps.sleep.sleep(drain, signal);
+      await deps.sleep.sleep(drain);
       retryMs = FIRST_RETRY_MS;
     } catch (error) {
       if (signal.aborted) return;

@@ -1,6 +1,6 @@
 /** Housekeeping of the event log while a process stays: room ahead, and an end behind. */
 
-import { pause } from '#functions/publish/pause.ts';
+import { pause } from '#loop/pause.ts';
 import type { Leases } from '#core/ports/leases.ts';
 import type { Retention } from '#core/ports/retention.ts';
 

@@ -8,14 +8,17 @@ import packageJson from '#package.json' with { type: 'json' };
 import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
 import { createMetrics, type Metrics } from '#adapters/node/metrics.ts';
+import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
+import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
-import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
+import { readWorkState } from '#adapters/postgres/work-state.ts';
+import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
@@ -34,6 +37,8 @@ import { watchLogChoice } from '#infra/local/log-switch.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { createPublisherReports, type PublisherReports } from '#infra/local/publisher-reports.ts';
 import { loadKinds } from '#infra/local/kinds.ts';
+import { runReconciler } from '#infra/local/reconciler.ts';
+import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
 import type { Started } from '#infra/local/started.ts';
 
@@ -63,9 +68,6 @@ export interface LocalServers {
  */
 export async function composeLocal(options: ComposeOptions, started: Started): Promise<LocalServers> {
   const { config, databaseUrl, logger, keys } = options;
-  const kinds = await loadKinds(config.kindsModule);
-  await registerKinds(databaseUrl, kinds.all);
-
   // Pools of their own: a herd of resuming watchers must not take the connections of writes, nor of the publisher.
   const pool = (name: string, maxConnections: number, statementTimeoutMs?: number): Sql =>
     connect(databaseUrl, {
@@ -78,6 +80,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     api: pool('api', 10, STATEMENT_TIMEOUT_MS),
     watch: pool('watch', 6, STATEMENT_TIMEOUT_MS),
     publish: pool('publish', 4, PUBLISH_TIMEOUT_MS),
+    reconcile: pool('reconcile', 6, PUBLISH_TIMEOUT_MS),
     // Dropping a partition waits for its readers.
     retention: pool('retention', 1),
     ops: pool('ops', 1, STATEMENT_TIMEOUT_MS),
@@ -87,6 +90,9 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const reports = createPublisherReports(metrics, logger);
   const eventLog = await openEventLog({ config, databaseUrl, logger, pools, reports });
   started.push({ name: 'event log', stop: () => eventLog.close() });
+  const shipped = shippedKinds({ config, databaseUrl, sql: pools.reconcile, topicAdmin: eventLog.topicAdmin });
+  const kinds = await loadKinds(shipped, config.kindsModule);
+  await registerKinds(databaseUrl, kinds.all);
   const opsServer = await startOpsServer({
     host: config.host,
     port: config.opsPort,
@@ -102,6 +108,26 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     async stop() {
       lifetime.abort();
       await running;
+    },
+  });
+
+  const reconciling = new AbortController();
+  const reconciler = runReconciler(
+    {
+      config,
+      databaseUrl,
+      kinds: kinds.all,
+      sql: pools.reconcile,
+      logger,
+      metrics: createReconcileMetrics(metrics.registry, () => readWorkState(pools.ops)),
+    },
+    reconciling.signal,
+  );
+  started.push({
+    name: 'reconciler',
+    async stop() {
+      reconciling.abort();
+      await reconciler;
     },
   });
 
@@ -133,6 +159,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     const api = createApi({
       ...shared,
       store: postgresResources(pools.api),
+      events: postgresObjectEvents(pools.api),
       continueTokens: createContinueTokens(box),
       version: packageJson.version,
     });
@@ -192,7 +219,7 @@ async function startBackground({
   const retention = postgresRetention(pools.retention);
   const publisher = {
     outbox: eventLog.outbox,
-    sleep: postgresPublisherSleep({ databaseUrl, sql: pools.publish, signal }),
+    sleep: postgresWriterSleep({ role: 'publisher', databaseUrl, sql: pools.publish, signal }),
     ...reports,
   };
   const olderThanMs = config.eventRetentionHours * 3_600_000;

@@ -5,6 +5,7 @@
 
 import { resolve } from 'node:path';
 import * as v from 'valibot';
+import { type DatabaseServerUrls, databaseServersVariable, maskDatabaseServers } from '#infra/local/database-servers.ts';
 import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
 import { StartError } from '#infra/local/start-error.ts';
 import { oneOf } from '#infra/local/variables.ts';
@@ -23,6 +24,8 @@ export interface Config {
   readonly opsPort: number;
   /** Absent: the embedded server. */
   readonly databaseUrl: string | undefined;
+  /** Servers for managed databases, by name; an embedded server comes besides, as `local`. */
+  readonly databaseServers: DatabaseServerUrls;
   /** Absolute. */
   readonly dataDir: string;
   /** Absent: the event log is PostgreSQL's. */
@@ -32,6 +35,12 @@ export interface Config {
   readonly logFormat: (typeof LOG_FORMATS)[number];
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly eventRetentionHours: number;
+  /** How many passes run at once in this process. */
+  readonly reconcileConcurrency: number;
+  /** How long watchers that were away have to come back and read the end of a deleted tenant. */
+  readonly tenantGraceSeconds: number;
+  /** Absent: external objects whose object is gone are left where they are. */
+  readonly orphanGraceHours: number | undefined;
 }
 
 /** What the schema cannot know by itself. */
@@ -55,12 +64,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     controllerPort: variables.CONTROLLER_PORT,
     opsPort: variables.OPS_PORT,
     databaseUrl: variables.DATABASE_URL,
+    databaseServers: variables.DATABASE_SERVERS,
     dataDir: resolve(variables.DATA_DIR),
     kafka: variables.EVENT_LOG === 'kafka' ? kafkaConfig(variables) : undefined,
     kindsModule: variables.KINDS,
     logFormat: variables.LOG_FORMAT,
     logLevel: variables.LOG_LEVEL,
     eventRetentionHours: variables.EVENT_RETENTION_HOURS,
+    reconcileConcurrency: variables.RECONCILE_CONCURRENCY,
+    tenantGraceSeconds: variables.TENANT_GRACE_SECONDS,
+    orphanGraceHours: variables.ORPHAN_GRACE_HOURS,
   };
 }
 
@@ -84,6 +97,7 @@ function environmentSchema(options: ConfigOptions) {
       DATABASE_URL: v.optional(
         v.pipe(v.string(), v.check(isDatabaseUrl, 'postgres://user:password@host:port/database')),
       ),
+      DATABASE_SERVERS: databaseServersVariable(),
       DATA_DIR: v.optional(path("a folder's path"), '.plumbline'),
       EVENT_LOG: v.optional(oneOf(EVENT_LOGS), 'postgres'),
       ...kafkaVariables(),
@@ -93,6 +107,15 @@ function environmentSchema(options: ConfigOptions) {
       EVENT_RETENTION_HOURS: v.optional(
         integer(1, MAX_RETENTION_HOURS, `hours from 1 to ${MAX_RETENTION_HOURS}`),
         '168',
+      ),
+      RECONCILE_CONCURRENCY: v.optional(integer(1, 1_000, 'passes at once, from 1 to 1000'), '10'),
+      TENANT_GRACE_SECONDS: v.optional(integer(0, 86_400, 'seconds from 0 to 86400'), '30'),
+      ORPHAN_GRACE_HOURS: v.optional(
+        integer(
+          1,
+          MAX_RETENTION_HOURS,
+          `hours from 1 to ${MAX_RETENTION_HOURS}; unset: orphans are left where they are`,
+        ),
       ),
     }),
     // A partial check runs also when other variables are wrong.
@@ -142,6 +165,10 @@ function isDatabaseUrl(value: string): boolean {
 function describe(issue: v.BaseIssue<unknown>): string {
   const [item] = issue.path ?? [];
   if (!item) return issue.message;
-  const value = item.key === 'KAFKA_PASSWORD' ? '***' : maskDatabaseUrl(String(item.value));
-  return `${String(item.key)} is "${value}"; allowed: ${issue.message}`;
+  return `${String(item.key)} is "${mask(item.key, String(item.value))}"; allowed: ${issue.message}`;
+}
+
+function mask(variable: unknown, value: string): string {
+  if (variable === 'KAFKA_PASSWORD') return '***';
+  return variable === 'DATABASE_SERVERS' ? maskDatabaseServers(value) : maskDatabaseUrl(value);
 }

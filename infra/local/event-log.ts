@@ -10,6 +10,7 @@ import { chooseLog, LogMismatch, type WantedLog } from '#adapters/postgres/log-c
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import type { EventLog } from '#core/ports/event-log.ts';
 import type { Outbox } from '#core/ports/outbox.ts';
+import type { TopicAdmin } from '#core/ports/topics.ts';
 import type { Config } from '#infra/local/config.ts';
 import type { PublisherReports } from '#infra/local/publisher-reports.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
@@ -19,6 +20,8 @@ export interface InstanceLog {
   readonly log: EventLog;
   /** For publishers. */
   readonly outbox: Outbox;
+  /** For those who take streams away; absent in PostgreSQL. */
+  readonly topicAdmin?: TopicAdmin;
   /** Prepares what is to be published into, once: what a scheduled publisher does first. */
   prepare(): Promise<void>;
   /** Does so until the signal aborts. */

@@ -38,6 +38,7 @@ export function openKafkaLog(kafka: KafkaConfig, { config, logger, pools, report
   };
   return {
     log,
+    topicAdmin: keeping.admin,
     outbox: manifestOutbox({
       outbox: postgresOutbox(pools.publish),
       manifests: postgresManifests(pools.publish, randomUUID()),

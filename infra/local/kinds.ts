@@ -4,14 +4,16 @@ import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { defineKind, type Kind, type KindDefinition } from '#core/kind.ts';
 import { createKindRegistry, type KindRegistry } from '#core/kind-registry.ts';
-import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
-/** @throws {StartError} when the module cannot be loaded, or its kinds do not fit. */
-export async function loadKinds(module: string | undefined): Promise<KindRegistry> {
+/**
+ * @param shipped the kinds that every installation serves.
+ * @throws {StartError} when the module cannot be loaded, or its kinds do not fit.
+ */
+export async function loadKinds(shipped: readonly Kind[], module: string | undefined): Promise<KindRegistry> {
   const own = module === undefined ? [] : await importKinds(module);
   try {
-    return createKindRegistry([...SHIPPED_KINDS, ...own]);
+    return createKindRegistry([...shipped, ...own]);
   } catch (error) {
     throw new StartError(`KINDS is "${module}": ${messageOf(error)}`, { cause: error });
   }

@@ -9,8 +9,9 @@ import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { connect } from '#adapters/postgres/client.ts';
 import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
-import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
+import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { createContinueTokens } from '#core/continue-token.ts';
@@ -50,6 +51,7 @@ export async function startApiServer({ withPublisher = true }: ApiServerOptions 
   const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'EdDSA' };
   const app = createApi({
     store: postgresResources(sql),
+    events: postgresObjectEvents(sql),
     kinds,
     cursors: createCursors(box),
     continueTokens: createContinueTokens(box),
@@ -66,7 +68,7 @@ export async function startApiServer({ withPublisher = true }: ApiServerOptions 
     return runResidentPublisher(
       {
         outbox: postgresOutbox(sql),
-        sleep: postgresPublisherSleep({ databaseUrl: database.url, sql, signal: stopping.signal }),
+        sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: database.url, sql, signal: stopping.signal }),
         onError: (error) => console.error(error),
       },
       stopping.signal,

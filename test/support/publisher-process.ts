@@ -9,7 +9,7 @@ import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { connect } from '#adapters/postgres/client.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
-import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
+import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
@@ -75,7 +75,12 @@ function reach(step: Step): void {
 
 async function publishResidently(): Promise<void> {
   await runResidentPublisher(
-    { outbox, sleep: postgresPublisherSleep({ databaseUrl, sql, signal }), onError: ignore, onStreamError: ignore },
+    {
+      outbox,
+      sleep: postgresWriterSleep({ role: 'publisher', databaseUrl, sql, signal }),
+      onError: ignore,
+      onStreamError: ignore,
+    },
     signal,
   );
 }

@@ -1,7 +1,7 @@
 /** A resident publisher into Kafka, with the keeper of its topics, in the test's own process: it counts what it is told. */
 
 import { connect } from '#adapters/postgres/client.ts';
-import { postgresPublisherSleep } from '#adapters/postgres/publisher-sleep.ts';
+import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
 import { kafkaPublishing } from '#test/support/kafka-publishing.ts';
@@ -51,7 +51,7 @@ export function runPublisher(databaseUrl: string, brokers: readonly string[]): R
     runResidentPublisher(
       {
         outbox,
-        sleep: postgresPublisherSleep({ databaseUrl, sql, signal }),
+        sleep: postgresWriterSleep({ role: 'publisher', databaseUrl, sql, signal }),
         onPublished,
         onError,
         onStreamError: (_, error) => onError(error),

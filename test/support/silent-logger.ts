@@ -4,4 +4,10 @@ import type { Logger } from '#core/ports/logger.ts';
 
 const ignore = (): void => undefined;
 
-export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+export const silentLogger: Logger = {
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
+  child: () => silentLogger,
+};

@@ -36,17 +36,17 @@ describe('the checker', () => {
     [
       'functions/api/handler.ts',
       '#functions/watch/hub.ts',
-      'a function imports only itself, shared HTTP code and the core',
+      'a function imports only itself, what functions share, and the core',
     ],
     [
       'functions/api/handler.ts',
       '#adapters/postgres/client.ts',
-      'a function imports only itself, shared HTTP code and the core',
+      'a function imports only itself, what functions share, and the core',
     ],
     [
       'functions/api/handler.ts',
       '#infra/local/config.ts',
-      'a function imports only itself, shared HTTP code and the core',
+      'a function imports only itself, what functions share, and the core',
     ],
     ['adapters/postgres/client.ts', '#functions/api/handler.ts', 'an adapter imports only its own folder and the core'],
     ['adapters/postgres/client.ts', '#http/app.ts', 'an adapter imports only its own folder and the core'],
@@ -138,12 +138,13 @@ describe('every test', () => {
 /** What is wrong with an import; undefined when the arrow is allowed. */
 function problemOf(file: string, specifier: string): string | undefined {
   const [, area = '', folder = ''] =
-    /^(functions\/_core|functions\/_http|functions|adapters|infra)\/(?:([^/]+)\/)?/.exec(file) ?? [];
+    /^(functions\/_core|functions\/_http|functions\/_loop|functions|adapters|infra)\/(?:([^/]+)\/)?/.exec(file) ?? [];
   if (specifier.startsWith('.')) return 'import by #-path';
   if (!specifier.startsWith('node:') && isBuiltin(specifier)) return `write node:${specifier}`;
   const target = targetOf(specifier);
   if (specifier.startsWith('#') && target === undefined) return 'no such #-path';
   if (specifier.startsWith('#functions/_core/')) return `write ${specifier.replace('#functions/_core/', '#core/')}`;
+  if (specifier.startsWith('#functions/_loop/')) return `write ${specifier.replace('#functions/_loop/', '#loop/')}`;
   if (specifier.startsWith('#functions/_http/')) return `write ${specifier.replace('#functions/_http/', '#http/')}`;
   if (target?.startsWith('test/')) return 'nothing but a test imports a test';
   const within = (...folders: string[]) =>
@@ -154,8 +155,10 @@ function problemOf(file: string, specifier: string): string | undefined {
   if (area === 'functions/_http' && !within(area, 'functions/_core')) {
     return 'shared HTTP code imports only itself and the core';
   }
-  if (area === 'functions' && !within(`functions/${folder}`, 'functions/_http', 'functions/_core')) {
-    return 'a function imports only itself, shared HTTP code and the core';
+  if (area === 'functions/_loop' && !within(area, 'functions/_core'))
+    return 'loops import only themselves and the core';
+  if (area === 'functions' && !within(`functions/${folder}`, 'functions/_http', 'functions/_loop', 'functions/_core')) {
+    return 'a function imports only itself, what functions share, and the core';
   }
   if (area === 'adapters' && !within(`adapters/${folder}`, 'functions/_core')) {
     return 'an adapter imports only its own folder and the core';

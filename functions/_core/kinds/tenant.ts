@@ -20,6 +20,11 @@ export interface EventRetention {
   readonly maxBytes?: number | undefined;
 }
 
+export interface TenantStatus extends ReportedStatus {
+  /** The stream's number, and the topic that new events go to when the log is Kafka. */
+  readonly eventStream?: { readonly id: string; readonly topic?: string };
+}
+
 const MAX_RETENTION_HOURS = 87_600;
 /** Less than that is no log: one batch can be as large. */
 const MIN_RETENTION_BYTES = 1024 * 1024;
@@ -27,7 +32,7 @@ const MIN_RETENTION_BYTES = 1024 * 1024;
 /** The group and kind that name tenants. Whoever has a tenant may read its object. */
 export const TENANT_KIND = { group: 'plumbline.dev', kind: 'Tenant' } as const;
 
-export const tenantKind: Kind<TenantSpec, ReportedStatus> = defineKind({
+export const tenantKind: Kind<TenantSpec, TenantStatus> = defineKind({
   ...TENANT_KIND,
   version: 'v1',
   plural: 'tenants',

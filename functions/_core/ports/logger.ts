@@ -5,4 +5,6 @@ export interface Logger {
   warn(fields: object, message: string): void;
   /** `fields.err` is the error, with its causes. */
   error(fields: object, message: string): void;
+  /** One whose every line has these fields too. */
+  child(fields: object): Logger;
 }

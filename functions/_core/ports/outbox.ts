@@ -40,16 +40,6 @@ export interface Outbox {
   quarantineHead(stream: bigint, reason: string): Promise<void>;
 }
 
-/** PORT. How a resident publisher sleeps without losing a wake-up, and without costing writers while it is awake. */
-export interface PublisherSleep {
-  /**
-   * Resolves when there may be work: a writer committed, or the floor passed. `drain` is called once writers are known
-   * to notify, and must publish all that is visible, unless `enough` aborts: then there is more to come, and the caller
-   * drains when this resolves. A writer that stays open delays nobody meanwhile.
-   */
-  sleep(drain: (enough: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void>;
-}
-
 /** How the outbox is doing, for metrics and readiness. */
 export interface OutboxState {
   readonly records: number;

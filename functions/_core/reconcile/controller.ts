@@ -72,7 +72,7 @@ export interface Controller<Spec extends object = object, Status extends object 
 }
 
 /** Conditions and fields that the driver itself sets, whoever the controllers are. */
-export const DRIVER_CONDITIONS: readonly string[] = ['DeletionBlocked', 'Paused'];
+export const DRIVER_CONDITIONS: readonly string[] = ['DeletionBlocked', 'OwnershipConflict', 'Paused'];
 export const DRIVER_FIELDS: readonly string[] = ['observedGeneration', 'conditions', 'resources', 'lastReconcileNow'];
 
 const DEFAULT_TIMEOUT_MS = 60_000;

@@ -12,7 +12,14 @@ interface Line {
 
 function logTo(lines: Line[]): Logger {
   const writer = (level: string) => (fields: object) => void lines.push({ level, fields: { ...fields } });
-  return { debug: writer('debug'), info: writer('info'), warn: writer('warn'), error: writer('error') };
+  const logger: Logger = {
+    debug: writer('debug'),
+    info: writer('info'),
+    warn: writer('warn'),
+    error: writer('error'),
+    child: () => logger,
+  };
+  return logger;
 }
 
 const lines: Line[] = [];

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import type { ResourceStore, Snapshot } from '#core/ports/resources.ts';
+import { silentLogger } from '#test/support/silent-logger.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
 import { streamSse } from '#http/stream-sse.ts';
@@ -93,7 +94,7 @@ function world(...ids: readonly number[]): World {
     store: { snapshot } as unknown as ResourceStore,
     kinds: createKindRegistry([]),
     transport: streamSse,
-    logger: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    logger: silentLogger,
     async authenticate(c, next) {
       const expiresAtMs = Date.now() + 60_000;
       c.set('caller', { audience: 'public', subject: 'test', roles: ['viewer'], tenants: '*', expiresAtMs });

@@ -1,19 +1,19 @@
 /**
- * How a resident publisher sleeps: writers notify only while it does. It holds an advisory lock exclusively when asleep;
+ * How a resident loop, publisher or reconciler, sleeps: writers notify only while it does. It holds an advisory lock exclusively when asleep;
  * each writer tries the same lock shared, and notifies when the try fails. Taking the lock waits for writers in flight
  * that did not notify; one more drain then sees what they wrote. So no wake-up is lost, and while the publisher is awake
  * no writer pays for NOTIFY.
  *
- * Of several resident publishers only one at a time, the one with the active lock, may sleep so: otherwise the sleep of
+ * Of several resident loops of one role only one at a time, the one with the active lock, may sleep so: otherwise the sleep of
  * one would make writers notify while another is awake. The others stand by: they look when notified, a little later,
- * and at the floor, so that a frozen active publisher delays events by a moment and never stops them.
+ * and at the floor, so that a frozen active one delays work by a moment and never stops them.
  */
 
 import postgres from 'postgres';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import { openSession, type Session } from '#adapters/postgres/session.ts';
-import type { PublisherSleep } from '#core/ports/outbox.ts';
+import type { WriterSleep } from '#core/ports/writer-sleep.ts';
 
 const FLOOR_MS = 1_000;
 const STANDBY_DELAY_MS = 100;
@@ -26,7 +26,11 @@ const LONGEST_ASK_MS = 640;
 /** For statements on the session that wait for nobody: a server that does not answer them is away. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
-export interface PublisherSleepOptions {
+/** What writers wake, and by which channel; see wake_publishers and wake_reconcilers in `sql`. */
+const CHANNELS = { publisher: 'plumbline_outbox', reconciler: 'plumbline_work' } as const;
+
+export interface WriterSleepOptions {
+  readonly role: keyof typeof CHANNELS;
   /** Where session locks and LISTEN work: PostgreSQL itself, not a transaction pooler. */
   readonly databaseUrl: string;
   /** For LISTEN. */
@@ -35,14 +39,18 @@ export interface PublisherSleepOptions {
 }
 
 /** Has a session of its own for the locks, and ends it when the signal aborts. */
-export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSleepOptions): PublisherSleep {
+export function postgresWriterSleep({ role, databaseUrl, sql, signal }: WriterSleepOptions): WriterSleep {
+  const sleepLock = `plumbline/${role}-sleeps`;
+  const activeLock = `plumbline/active-${role}`;
   // Latched: a notification that comes while nobody waits ends the next wait at once.
   let notified = false;
+  // By the process itself: no other knows of that work.
+  let isCalled = false;
   let wake = (): void => undefined;
   // Ends the drain in flight, when there is no use in going on with it.
   let interrupt = (): void => undefined;
   let askMs = SHORTEST_ASK_MS;
-  onNotification(sql, { channel: 'plumbline_outbox', floorMs: FLOOR_MS }, lookAgain, signal);
+  onNotification(sql, { channel: CHANNELS[role], floorMs: FLOOR_MS }, lookAgain, signal);
   signal.addEventListener(
     'abort',
     () => {
@@ -55,7 +63,12 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
   let session: Session | undefined;
   let isActive = false;
 
-  return { sleep };
+  return { sleep, wake: call };
+
+  function call(): void {
+    isCalled = true;
+    lookAgain();
+  }
 
   function lookAgain(): void {
     notified = true;
@@ -70,7 +83,7 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
   async function sleep(drain: Drain): Promise<void> {
     try {
       session ??= openSession(databaseUrl, {
-        applicationName: 'plumbline publisher sleep',
+        applicationName: `plumbline ${role} sleep`,
         role: 'plumbline_server',
         onLost: lookAgain,
       });
@@ -86,7 +99,7 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
 
   async function becomeActive({ sql: locks }: Session): Promise<boolean> {
     const [row] = await answered(locks<{ got: boolean }[]>`
-      select pg_try_advisory_lock(hashtextextended('plumbline/active-publisher', 0)) as got`);
+      select pg_try_advisory_lock(hashtextextended(${activeLock}, 0)) as got`);
     return row?.got ?? false;
   }
 
@@ -106,7 +119,7 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
       notified = false;
       await drainUntil(drain, () => lock.state !== 'asked for');
     }
-    if (lock.state === 'failed') throw new Error('the connection of the publisher lock broke');
+    if (lock.state === 'failed') throw new Error('the connection of the sleep lock broke');
     askMs = lock.state === 'late' && !notified && !wasNotified ? Math.min(askMs * 2, LONGEST_ASK_MS) : SHORTEST_ASK_MS;
     if (lock.state === 'held') {
       if (!notified) await drainUntil(drain, () => notified);
@@ -118,21 +131,19 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
   /**
    * Also when the lock was late: one that is granted at the moment of the timeout stays with the session, in spite of the
    * error (LockErrorCleanup in PostgreSQL's proc.c; seen in 4 % of timeouts that were that close). Unlocking what is not
-   * held would fill the server's log with warnings; beside this lock the session has that of the active publisher.
+   * held would fill the server's log with warnings; beside this lock the session has the active one.
    */
   async function release(locks: Sql): Promise<void> {
-    await answered(locks`select pg_advisory_unlock(hashtextextended('plumbline/publisher-sleeps', 0))
+    await answered(locks`select pg_advisory_unlock(hashtextextended(${sleepLock}, 0))
       where (select count(*) from pg_locks where pid = pg_backend_pid() and locktype = 'advisory' and granted) > 1`);
   }
 
   function askForLock(locks: Sql): { state: 'asked for' | 'held' | 'late' | 'failed' } {
     const lock: ReturnType<typeof askForLock> = { state: 'asked for' };
-    locks
-      .unsafe(`set lock_timeout = ${askMs}; select pg_advisory_lock(hashtextextended('plumbline/publisher-sleeps', 0))`)
-      .then(
-        () => settle('held'),
-        (error: unknown) => settle(isLockTimeout(error) ? 'late' : 'failed'),
-      );
+    locks.unsafe(`set lock_timeout = ${askMs}; select pg_advisory_lock(hashtextextended('${sleepLock}', 0))`).then(
+      () => settle('held'),
+      (error: unknown) => settle(isLockTimeout(error) ? 'late' : 'failed'),
+    );
     return lock;
 
     function settle(state: typeof lock.state): void {
@@ -157,8 +168,9 @@ export function postgresPublisherSleep({ databaseUrl, sql, signal }: PublisherSl
 
   async function standBy(): Promise<void> {
     notified = false;
-    await waitFor(() => notified);
-    if (!signal.aborted) await delay(STANDBY_DELAY_MS);
+    await waitFor(() => notified || isCalled);
+    if (!signal.aborted && !isCalled) await delay(STANDBY_DELAY_MS);
+    isCalled = false;
   }
 
   async function waitFor(condition: () => boolean, atMostMs: number = Infinity): Promise<void> {
@@ -186,7 +198,7 @@ async function answered<T>(statement: Promise<T>): Promise<T> {
   }
 }
 
-type Drain = Parameters<PublisherSleep['sleep']>[0];
+type Drain = Parameters<WriterSleep['sleep']>[0];
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === '55P03';

@@ -1,0 +1,135 @@
+/** The queue of passes in PostgreSQL; see sql/0009_work_item.sql and sql/0010_pass.sql. */
+
+import { guarded, type Sql } from '#adapters/postgres/client.ts';
+import { createFinisher } from '#adapters/postgres/finisher.ts';
+import { storedColumns } from '#adapters/postgres/resource-columns.ts';
+import { resourceObject } from '#core/resource-json.ts';
+import type {
+  ClaimedPass,
+  FinishOutcome,
+  ItemClass,
+  MappedTarget,
+  PassEnd,
+  WatchChange,
+  WorkQueue,
+} from '#core/ports/work-queue.ts';
+import type { ResourceRow } from '#core/resource.ts';
+
+export interface WorkQueueOptions {
+  /** Names this process among all that claim. */
+  readonly holder: string;
+  /** How long a lease lasts without being renewed. */
+  readonly leaseMs: number;
+}
+
+type ClaimRow = ResourceRow & Omit<ClaimedPass, 'row'>;
+
+export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOptions): WorkQueue {
+  const finish = createFinisher(sql);
+  // Tenants take turns: the next claim begins behind the last one's.
+  let lastTenant = '';
+
+  return {
+    async claim(controllers: readonly string[], limit: number): Promise<readonly ClaimedPass[]> {
+      const rows = await guarded(
+        'work queue',
+        () => sql<ClaimRow[]>`
+        with claimed as (
+          select * from plumbline.claim_passes(${[...controllers]}::text[], ${holder},
+            ${leaseMs} * interval '1 millisecond', ${limit}, ${lastTenant})
+        )
+        select c.controller, c.fencing_token as "fencingToken", c.was_abandoned as "wasAbandoned", c.touches,
+          c.attempts, c.item_class as "itemClass", ${storedColumns(sql)}
+        from claimed c cross join lateral (select * from plumbline.resource r where r.uid = c.uid offset 0) r`,
+      );
+      lastTenant = rows.findLast((row) => row.itemClass < 2)?.tenant ?? lastTenant;
+      return rows.map(toPass);
+    },
+
+    async renew(passes: readonly ClaimedPass[]): Promise<readonly string[]> {
+      const rows = await guarded(
+        'work queue',
+        () => sql<{ uid: string }[]>`
+        select uid from plumbline.renew_passes(${passes.map(({ row }) => row.uid)}::text[]::uuid[],
+          ${passes.map(({ fencingToken }) => String(fencingToken))}::bigint[], ${leaseMs} * interval '1 millisecond') uid`,
+      );
+      return rows.map(({ uid }) => uid);
+    },
+
+    async finish(pass: ClaimedPass, end: PassEnd): Promise<FinishOutcome> {
+      return guarded('the pass', () => finish(pass, end));
+    },
+
+    async addFinalizer({ controller, row, fencingToken }: ClaimedPass): Promise<boolean> {
+      const [answer] = await guarded(
+        'the pass',
+        () => sql<{ isThere: boolean }[]>`
+        select plumbline.add_finalizer(${controller}, ${row.uid}, ${String(fencingToken)}::bigint) as "isThere"`,
+      );
+      return answer?.isThere ?? false;
+    },
+
+    async nextDueMs(controllers: readonly string[]): Promise<number | undefined> {
+      const [row] = await guarded(
+        'work queue',
+        () => sql<{ ms: number | null }[]>`
+        select (extract(epoch from min(due) - clock_timestamp()) * 1000)::float8 as ms
+        from unnest(${[...controllers]}::text[]) c, unnest(array[2, 3]) class cross join lateral (
+          select due_at from plumbline.work_item w
+          where w.controller = c and w.class = class and w.class >= 2
+            and not exists (select from plumbline.pass_lease l where l.uid = w.uid and l.expires_at > clock_timestamp())
+          order by due_at limit 1
+        ) next (due)`,
+      );
+      return row?.ms == null ? undefined : Math.max(0, row.ms);
+    },
+
+    async watchChanges(controllers: readonly string[], limit: number): Promise<readonly WatchChange[]> {
+      const rows = await guarded(
+        'work queue',
+        () => sql<(ResourceRow & { id: bigint; controller: string })[]>`
+        select r.id, r.controller, ${storedColumns(sql)} from plumbline.watch_change r
+        where r.controller = any (${[...controllers]}::text[]) order by r.id limit ${limit}`,
+      );
+      return rows.map((row) => ({
+        id: row.id,
+        controller: row.controller,
+        tenant: row.tenant,
+        object: resourceObject(row),
+      }));
+    },
+
+    async finishWatchChanges(changes: readonly WatchChange[], targets: readonly MappedTarget[]): Promise<void> {
+      const text = (value: (target: MappedTarget['target']) => string | undefined): (string | null)[] =>
+        targets.map(({ target }) => value(target) ?? null);
+      await guarded(
+        'work queue',
+        () => sql`
+        with named as (
+          select distinct t.controller, r.uid, r.tenant
+          from unnest(${targets.map(({ controller }) => controller)}::text[], ${targets.map(({ tenant }) => tenant)}::text[],
+            ${text((target) => ('name' in target ? target.name : undefined))}::text[],
+            ${text((target) => ('uid' in target ? target.uid : undefined))}::text[]) t (controller, tenant, name, uid)
+          join plumbline.controller c on c.name = t.controller
+          join plumbline.resource r on r.api_group = c.api_group and r.kind = c.kind
+            and case when t.uid is null then r.tenant = t.tenant and r.name = t.name else r.uid::text = t.uid end
+        )
+        select plumbline.finish_watch_changes(${changes.map(({ id }) => String(id))}::bigint[],
+          array(select controller from named order by uid, controller), array(select uid from named order by uid, controller),
+          array(select tenant from named order by uid, controller))`,
+      );
+    },
+  };
+}
+
+function toPass({
+  controller,
+  fencingToken,
+  wasAbandoned,
+  touches,
+  attempts,
+  itemClass,
+  ...row
+}: ClaimRow): ClaimedPass {
+  return { controller, fencingToken, wasAbandoned, touches, attempts, itemClass: itemClass satisfies ItemClass, row };
+}

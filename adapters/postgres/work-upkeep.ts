@@ -1,0 +1,50 @@
+/** Housekeeping of the queue of passes in PostgreSQL; see sql/0009_work_item.sql and sql/0010_pass.sql. */
+
+import { guarded, type Sql } from '#adapters/postgres/client.ts';
+import type { WorkUpkeep } from '#core/ports/work-queue.ts';
+
+const PAGE = 1_000;
+/** A controller that has given no sign of life for so long does not run. */
+const SILENCE_MS = 60_000;
+const KEEP_EVENTS_MS = 7 * 24 * 3_600_000;
+
+export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
+  return {
+    async reportAlive(controllers: readonly string[]): Promise<void> {
+      await guarded('work queue', () => sql`select plumbline.report_alive(${[...controllers]}::text[])`);
+    },
+
+    async fillItems(controller: string): Promise<void> {
+      for (let after: string | null = null; ;) {
+        const [row]: { last: string | null }[] = await guarded(
+          'work queue',
+          () => sql<{ last: string | null }[]>`
+          select plumbline.fill_items(${controller}, ${after}::uuid, ${PAGE}) as last`,
+        );
+        if (row?.last == null) return;
+        after = row.last;
+      }
+    },
+
+    async reportMissingControllers(): Promise<void> {
+      await guarded(
+        'work queue',
+        () => sql`select plumbline.report_missing_controllers(${SILENCE_MS} * interval '1 millisecond')`,
+      );
+    },
+
+    async expireEvents(): Promise<void> {
+      await guarded(
+        'work queue',
+        () => sql`
+        select plumbline.expire_object_events(clock_timestamp() - ${KEEP_EVENTS_MS} * interval '1 millisecond')`,
+      );
+    },
+
+    async installation(): Promise<string> {
+      const [row] = await guarded('installation', () => sql<{ id: string }[]>`select id from plumbline.installation`);
+      if (!row) throw new Error('table installation has no row; it must have one');
+      return row.id;
+    },
+  };
+}

@@ -1,0 +1,168 @@
+/**
+ * PORT. What is due, and the right to do it. Items are touched by the store in the transaction of each change, so nothing
+ * here can be forgotten; any number of processes may claim at once.
+ */
+
+import type { JsonObject, JsonValue } from '#core/json.ts';
+import type { KindName } from '#core/reconcile/controller.ts';
+import type { ResourceObject, ResourceRow } from '#core/resource.ts';
+
+/** 0 deletions, 1 changes, 2 timers, retries and others' reports, 3 resync. */
+export type ItemClass = 0 | 1 | 2 | 3;
+
+/** One pass that may begin: its object's lease is ours. */
+export interface ClaimedPass {
+  /** Of the controller. */
+  readonly controller: string;
+  /** As it is now, with its secrets. */
+  readonly row: ResourceRow;
+  readonly fencingToken: bigint;
+  /** The lease before was never given back: its holder died in the middle, or was frozen. */
+  readonly wasAbandoned: boolean;
+  readonly touches: bigint;
+  /** Passes in a row that failed. */
+  readonly attempts: number;
+  readonly itemClass: ItemClass;
+}
+
+/** What a pass reports of its object: its own conditions, fields and external objects, and nothing of others. */
+export interface Report {
+  readonly conditions: readonly ReportedCondition[];
+  readonly removedConditions: readonly string[];
+  readonly fields: Readonly<Record<string, JsonValue>>;
+  readonly removedFields: readonly string[];
+  /** All of this controller; absent: as they were. */
+  readonly resources?: readonly ReportedResource[];
+}
+
+export interface ReportedCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration: number;
+}
+
+export interface ReportedResource {
+  readonly class: string;
+  readonly id: string;
+  readonly state: 'present' | 'absent' | 'unknown';
+  /** Why it is unknown. */
+  readonly message?: string;
+}
+
+export interface ReportedEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface PassEnd {
+  readonly generation: number;
+  /** Absent: the status stays as it is. */
+  readonly report?: Report | undefined;
+  /** Takes the controller's finalizer off. */
+  readonly finalized: boolean;
+  readonly events: readonly ReportedEvent[];
+  /** When it is due again if nothing touches it before, and as what. */
+  readonly next: { readonly itemClass: ItemClass; readonly afterMs: number };
+  /** Absent: a good pass. */
+  readonly error?: string | undefined;
+  readonly isTerminal: boolean;
+  /** What the deletion waits for. */
+  readonly blocked?: { readonly reason: string; readonly message: string } | undefined;
+  /** The function still runs, though it was told to end: the object stays ours for as long as its lease is renewed. */
+  readonly keepLease?: boolean;
+}
+
+/**
+ * `again`: finished, and due at once, since something changed meanwhile; `fenced`: the lease was lost, nothing is written;
+ * `gone`: the object is not there any more.
+ */
+export type FinishOutcome = 'finished' | 'again' | 'fenced' | 'gone';
+
+/** A state of a watched object that is yet to be mapped. */
+export interface WatchChange {
+  readonly id: bigint;
+  readonly controller: string;
+  readonly tenant: string;
+  readonly object: ResourceObject;
+}
+
+export interface WorkQueue {
+  /** Due passes, one for each object, and their leases. @param limit at most so many. */
+  claim(controllers: readonly string[], limit: number): Promise<readonly ClaimedPass[]>;
+
+  /** Extends the leases of these passes. @returns the uids of those that were lost. */
+  renew(passes: readonly ClaimedPass[]): Promise<readonly string[]>;
+
+  /**
+   * Ends a pass, all or nothing.
+   * @throws {StatusError} Forbidden for a report of what belongs to another controller; nothing is written.
+   */
+  finish(pass: ClaimedPass, end: PassEnd): Promise<FinishOutcome>;
+
+  /** Puts the controller's finalizer on the object of a pass. @returns whether it is there; false when the lease is lost. */
+  addFinalizer(pass: ClaimedPass): Promise<boolean>;
+
+  /** How long until the next item is due, in milliseconds; 0 when one is, undefined when there is none. */
+  nextDueMs(controllers: readonly string[]): Promise<number | undefined>;
+
+  /** States of watched objects to be mapped, oldest first. */
+  watchChanges(controllers: readonly string[], limit: number): Promise<readonly WatchChange[]>;
+
+  /** They are mapped: what they concern is due. Names that no object has are left out. */
+  finishWatchChanges(changes: readonly WatchChange[], targets: readonly MappedTarget[]): Promise<void>;
+}
+
+export interface MappedTarget {
+  readonly controller: string;
+  /** Of the target, when it is named by `name`. */
+  readonly tenant: string;
+  readonly target: { readonly name: string } | { readonly uid: string };
+}
+
+/** What passes read and write besides their own object. */
+export interface PassObjects {
+  /** One object as it is now, without secrets. */
+  get(tenant: string, kind: KindName, name: string): Promise<ResourceObject | undefined>;
+  /** All objects of a kind in a tenant as they are now, without secrets; complete, or it throws. */
+  list(tenant: string, kind: KindName): Promise<readonly ResourceObject[]>;
+  /** @returns how it went; `fenced`: the pass has lost its lease, and nothing is written. */
+  applyChild(
+    pass: ClaimedPass,
+    child: {
+      readonly kind: KindName;
+      readonly name: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly spec: JsonObject;
+    },
+  ): Promise<'created' | 'updated' | 'unchanged' | 'deleting' | 'conflict' | 'fenced'>;
+  /** @returns false when the pass has lost its lease. */
+  removeChild(pass: ClaimedPass, kind: KindName, name: string): Promise<boolean>;
+}
+
+/** Housekeeping of the queue: what a scheduled function does once in a while. */
+export interface WorkUpkeep {
+  /** This process runs these controllers. */
+  reportAlive(controllers: readonly string[]): Promise<void>;
+  /** Gives objects that lack an item one, so that all of them are looked at: complete, page by page. */
+  fillItems(controller: string): Promise<void>;
+  /** Tells of deletions that wait for a finalizer that no running controller takes off. */
+  reportMissingControllers(): Promise<void>;
+  /** Forgets events that are old. */
+  expireEvents(): Promise<void>;
+  /** Of this installation, in all markers. */
+  installation(): Promise<string>;
+}
+
+/** How the queue is doing, for metrics; each counted to 10,000. */
+export interface WorkState {
+  readonly dueItems: number;
+  /** Without a good pass since the last bad one. */
+  readonly failingItems: number;
+  /** Objects that have been on their way out for more than five minutes. */
+  readonly stuckDeletions: number;
+  /** External objects that bear our marker and whose object is gone. */
+  readonly orphans: number;
+}

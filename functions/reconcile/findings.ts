@@ -1,0 +1,111 @@
+/** What a pass collects on its way: conditions, fields, external objects, events. Written at its end, all or nothing. */
+
+import { sameJson, type JsonObject, type JsonValue } from '#core/json.ts';
+import type { Report, ReportedCondition, ReportedEvent, ReportedResource } from '#core/ports/work-queue.ts';
+
+export class Findings {
+  readonly conditions: Map<string, ReportedCondition> = new Map();
+  readonly removedConditions: Set<string> = new Set();
+  readonly events: ReportedEvent[] = [];
+  readonly #fields = new Map<string, JsonValue | undefined>();
+  readonly #observed = new Map<string, ReportedResource>();
+  readonly #released = new Set<string>();
+  readonly #generation: number;
+  readonly #before: readonly ReportedResource[];
+
+  /** @param before what this controller listed in `status.resources`. */
+  constructor(generation: number, before: readonly ReportedResource[]) {
+    this.#generation = generation;
+    this.#before = before;
+  }
+
+  condition(type: string, status: ReportedCondition['status'], reason: string, message: string): void {
+    this.removedConditions.delete(type);
+    this.conditions.set(type, { type, status, reason, message, observedGeneration: this.#generation });
+  }
+
+  removeCondition(type: string): void {
+    this.conditions.delete(type);
+    this.removedConditions.add(type);
+  }
+
+  field(name: string, value: JsonValue | undefined): void {
+    this.#fields.set(name, value);
+  }
+
+  observed(resource: ReportedResource): void {
+    this.#observed.set(keyOf(resource), resource);
+  }
+
+  released(resource: Pick<ReportedResource, 'class' | 'id'>): void {
+    this.#observed.delete(keyOf(resource));
+    this.#released.add(keyOf(resource));
+  }
+
+  /** All that was made for the object and was not seen to be absent in this pass. */
+  get left(): readonly ReportedResource[] {
+    return this.#resources().filter((resource) => this.#observed.get(keyOf(resource))?.state !== 'absent');
+  }
+
+  get unknown(): readonly ReportedResource[] {
+    return [...this.#observed.values()].filter(({ state }) => state === 'unknown');
+  }
+
+  /** Undefined when the status says all of it already. */
+  report(status: JsonObject, controller: string): Report | undefined {
+    const fields = [...this.#fields].flatMap(([name, value]): [string, JsonValue][] =>
+      value === undefined ? [] : [[name, value]],
+    );
+    const report: Report = {
+      conditions: [...this.conditions.values()],
+      removedConditions: [...this.removedConditions],
+      fields: Object.fromEntries(fields),
+      removedFields: [...this.#fields].flatMap(([name, value]) => (value === undefined ? [name] : [])),
+      resources: this.#resources(),
+    };
+    return this.#isSaid(report, status, controller) ? undefined : report;
+  }
+
+  #resources(): readonly ReportedResource[] {
+    const earlier = this.#before.filter((each) => !this.#released.has(keyOf(each)) && !this.#observed.has(keyOf(each)));
+    return [...earlier, ...this.#observed.values()];
+  }
+
+  #isSaid(report: Report, status: JsonObject, controller: string): boolean {
+    const conditions = listOf(status, 'conditions');
+    return (
+      status['observedGeneration'] === this.#generation &&
+      report.conditions.every((condition) => conditions.some((said) => says(said, condition))) &&
+      !conditions.some((said) => report.removedConditions.includes(String(said['type']))) &&
+      Object.entries(report.fields).every(([name, value]) => sameJson(status[name], value)) &&
+      !report.removedFields.some((name) => name in status) &&
+      sameResources(resourcesOf(status, controller), report.resources ?? [])
+    );
+  }
+}
+
+/** What a controller has listed in `status.resources`. */
+export function resourcesOf(status: JsonObject, controller: string): readonly ReportedResource[] {
+  return listOf(status, 'resources').flatMap((entry) => {
+    const { class: resourceClass, id, state, message } = entry as Partial<ReportedResource> & JsonObject;
+    if (entry['controller'] !== controller || !resourceClass || !id || !state) return [];
+    return [{ class: resourceClass, id, state, ...(message !== undefined && { message }) }];
+  });
+}
+
+function sameResources(said: readonly ReportedResource[], found: readonly ReportedResource[]): boolean {
+  return said.length === found.length && found.every((resource) => said.some((each) => sameJson(each, resource)));
+}
+
+function listOf(status: JsonObject, field: string): readonly JsonObject[] {
+  const list = status[field];
+  return Array.isArray(list) ? list : [];
+}
+
+function says(said: JsonObject, condition: ReportedCondition): boolean {
+  return Object.entries(condition).every(([name, value]) => said[name] === value);
+}
+
+function keyOf({ class: resourceClass, id }: Pick<ReportedResource, 'class' | 'id'>): string {
+  return `${resourceClass}\n${id}`;
+}

@@ -1,0 +1,134 @@
+/** The context that a reconcile function gets: it looks, acts and reports through it, and cannot act without the lease. */
+
+import type { JsonObject, JsonValue } from '#core/json.ts';
+import { apiVersionOf, type Kind } from '#core/kind.ts';
+import type { Logger } from '#core/ports/logger.ts';
+import type { ClaimedPass, PassObjects } from '#core/ports/work-queue.ts';
+import { type Children, OwnershipConflict, type PassContext } from '#core/reconcile/context.ts';
+import type { Controller, KindName } from '#core/reconcile/controller.ts';
+import { observe, type Observation } from '#core/reconcile/observation.ts';
+import { resourceObject } from '#core/resource-json.ts';
+import type { ResourceObject } from '#core/resource.ts';
+import { validateDocument } from '#core/schema-causes.ts';
+import type { Findings } from '#functions/reconcile/findings.ts';
+import { LeaseLost, type PassSignal } from '#functions/reconcile/pass-signal.ts';
+
+export interface PassContextOptions {
+  readonly kind: Kind;
+  readonly controller: Controller;
+  readonly pass: ClaimedPass;
+  readonly installation: string;
+  readonly findings: Findings;
+  readonly passSignal: PassSignal;
+  readonly deadlineMs: number;
+  readonly objects: PassObjects;
+  readonly log: Logger;
+}
+
+export function createPassContext(options: PassContextOptions): PassContext {
+  const { kind, controller, pass, installation, findings, passSignal, objects } = options;
+  const { row } = pass;
+  const owned = [controller.summary, ...controller.conditions];
+  return {
+    object: resourceObject(row) as PassContext['object'],
+    tenant: row.tenant,
+    marker: { installation, kind: `${kind.group}/${kind.kind}`, uid: row.uid },
+    fencingToken: pass.fencingToken,
+    attempt: pass.attempts,
+    signal: passSignal.signal,
+    deadlineMs: options.deadlineMs,
+    log: options.log,
+
+    async observe<Value>(
+      resourceClass: string,
+      id: string,
+      read: (signal: AbortSignal) => Promise<Value | undefined>,
+    ): Promise<Observation<Value>> {
+      passSignal.assertHeld();
+      const observation = await observe(() => read(passSignal.signal));
+      const { state } = observation;
+      const message = state === 'unknown' ? messageOf(observation.error) : undefined;
+      findings.observed({ class: resourceClass, id, state, ...(message !== undefined && { message }) });
+      return observation;
+    },
+
+    async act<Value>(what: string, call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+      passSignal.assertHeld();
+      options.log.debug({ what }, 'acting');
+      return call(passSignal.signal);
+    },
+
+    release: (resourceClass, id) => findings.released({ class: resourceClass, id }),
+
+    condition(type, status, reason, message = ''): void {
+      if (!owned.includes(type)) {
+        throw new TypeError(
+          `controller ${controller.id} does not own the condition ${type}; it declares ${owned.join(', ')}`,
+        );
+      }
+      findings.condition(type, status, reason, message);
+    },
+
+    report(field: string, value: JsonValue | undefined): void {
+      if (!controller.statusFields.includes(field)) {
+        const declared = controller.statusFields.join(', ') || 'none';
+        throw new TypeError(
+          `controller ${controller.id} does not own the status field ${field}; it declares ${declared}`,
+        );
+      }
+      findings.field(field, value);
+    },
+
+    event: (type, reason, message) => void findings.events.push({ type, reason, message }),
+    get: (of, name) => objects.get(row.tenant, of, name),
+    list: (of) => objects.list(row.tenant, of),
+    children: (of) => childrenOf(of, options),
+  } satisfies PassContext as PassContext;
+}
+
+function childrenOf<Spec extends object>(
+  of: Kind<Spec>,
+  { pass, objects, passSignal }: PassContextOptions,
+): Children<Spec> {
+  const name: KindName = { group: of.group, kind: of.kind };
+  return {
+    async list(): Promise<readonly ResourceObject[]> {
+      const all = await objects.list(pass.row.tenant, name);
+      return all.filter(({ metadata }) =>
+        metadata.ownerReferences?.some((owner) => owner.uid === pass.row.uid && owner.controller === true),
+      );
+    },
+
+    async apply(childName, { spec, labels = {} }): Promise<void> {
+      passSignal.assertHeld();
+      const { document, causes } = validateDocument('spec', spec as JsonObject, of.spec, of.redact);
+      if (causes) {
+        const said = causes.map(({ field, message }) => `${field}: ${message}`).join('; ');
+        throw new TypeError(`the child ${of.kind} "${childName}" would be invalid: ${said}`);
+      }
+      const outcome = await objects.applyChild(pass, { kind: name, name: childName, labels, spec: document });
+      if (outcome === 'fenced') throw lost(passSignal);
+      if (outcome === 'conflict') {
+        throw new OwnershipConflict(
+          `${apiVersionOf(of)} ${of.kind} "${childName}" is not owned by this object; it was left as it is`,
+        );
+      }
+      if (outcome === 'deleting') throw new Error(`the child ${of.kind} "${childName}" is still being deleted`);
+    },
+
+    async remove(childName): Promise<void> {
+      passSignal.assertHeld();
+      if (!(await objects.removeChild(pass, name, childName))) throw lost(passSignal);
+    },
+  };
+}
+
+function lost(passSignal: PassSignal): LeaseLost {
+  const error = new LeaseLost('another pass of this object has begun');
+  passSignal.end(error);
+  return error;
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, 1_024);
+}

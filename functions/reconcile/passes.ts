@@ -1,0 +1,153 @@
+/**
+ * The passes that run in this process: their leases are renewed together, and a lost one ends its pass. A function that
+ * goes on after it was told to end keeps its object, so that no other pass of it begins beside it, but no room.
+ */
+
+import type { Kind } from '#core/kind.ts';
+import type { ClaimedPass } from '#core/ports/work-queue.ts';
+import type { Controller } from '#core/reconcile/controller.ts';
+import { StatusError } from '#core/status-error.ts';
+import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
+import { runPass, type PassEnded } from '#functions/reconcile/pass.ts';
+import { LeaseLost, PassSignal, ProcessStops } from '#functions/reconcile/pass-signal.ts';
+
+interface Running {
+  readonly pass: ClaimedPass;
+  readonly passSignal: PassSignal;
+}
+
+export interface Passes {
+  /** Passes that take room. */
+  readonly busy: number;
+  /** Controllers of all kinds. */
+  readonly controllers: readonly string[];
+  /** Claims what is due, as far as there is room, and starts it; true when there may be more. */
+  claim(): Promise<boolean>;
+  /** Resolves when a pass has ended, or at once when none runs. */
+  ended(): Promise<void>;
+  /** Resolves when none takes room any more. */
+  settled(): Promise<void>;
+  /** Ends all that still run: they begin again elsewhere. */
+  end(): void;
+  /** Stops renewing leases; hung functions lose theirs. */
+  close(): void;
+}
+
+export interface PassesOptions {
+  readonly deps: ReconcileDeps;
+  readonly installation: string;
+  /** @param nextMs when its item is due next, in milliseconds; 0: now. */
+  readonly onEnded: (nextMs: number) => void;
+}
+
+const MOST_AT_ONCE = 100;
+
+export function createPasses({ deps, installation, onEnded }: PassesOptions): Passes {
+  const { queue, leaseMs, reports } = deps;
+  const byName = new Map<string, { readonly kind: Kind; readonly controller: Controller }>(
+    deps.kinds.flatMap((kind) => kind.controllers.map((controller) => [controller.id, { kind, controller }])),
+  );
+  const controllers = [...byName.keys()];
+  const running = new Map<string, Running>();
+  const taking = new Set<Promise<void>>();
+  const renewal = setInterval(() => void renew(), leaseMs / 3);
+
+  return {
+    get busy() {
+      return taking.size;
+    },
+    controllers,
+    claim,
+    async ended() {
+      await Promise.race(taking);
+    },
+    async settled() {
+      while (taking.size > 0) await Promise.all(taking);
+    },
+    end() {
+      for (const { passSignal } of running.values()) passSignal.end(new ProcessStops('the process stops'));
+    },
+    close: () => clearInterval(renewal),
+  };
+
+  async function claim(): Promise<boolean> {
+    const room = Math.min(deps.concurrency - taking.size, MOST_AT_ONCE);
+    if (room <= 0 || controllers.length === 0) return false;
+    const askedAtMs = performance.now();
+    const claimed = await queue.claim(controllers, room);
+    for (const pass of claimed) start(pass, askedAtMs);
+    return claimed.length === room;
+  }
+
+  function start(pass: ClaimedPass, claimedAtMs: number): void {
+    const definition = byName.get(pass.controller);
+    if (!definition)
+      throw new TypeError(`a pass of ${pass.controller} was claimed, which is not one of this program's`);
+    const passSignal = new PassSignal(leaseMs);
+    passSignal.extend(claimedAtMs + leaseMs);
+    const entry: Running = { pass, passSignal };
+    running.set(pass.row.uid, entry);
+    if (pass.wasAbandoned) {
+      deps.logger.warn({ controller: pass.controller, uid: pass.row.uid }, 'the pass before this one never ended');
+    }
+    const taken = run({ deps, ...definition, pass, passSignal, installation }, entry).finally(() => {
+      taking.delete(taken);
+    });
+    taking.add(taken);
+  }
+
+  async function run(options: Parameters<typeof runPass>[0], entry: Running): Promise<void> {
+    const { uid } = entry.pass.row;
+    const startedAtMs = performance.now();
+    let ended: PassEnded | undefined;
+    try {
+      ended = await runPass(options);
+      reports?.onPass(entry.pass.controller, ended.result, performance.now() - startedAtMs);
+      keepWhileHung(ended, entry);
+    } catch (error) {
+      // The lease runs out, and the item, which is still due, is claimed again.
+      reports?.onError(error);
+    }
+    if (!ended?.hung) forget(uid, entry);
+    onEnded(ended === undefined || ended.outcome === 'again' ? 0 : ended.nextMs);
+  }
+
+  /** The next pass of the object may have been claimed here before this one was done with. */
+  function forget(uid: string, entry: Running): void {
+    if (running.get(uid) === entry) running.delete(uid);
+  }
+
+  function keepWhileHung({ hung }: PassEnded, entry: Running): void {
+    if (!hung) return;
+    const { controller, row } = entry.pass;
+    deps.logger.error(
+      { controller, uid: row.uid },
+      'the reconcile function goes on, though its signal has aborted; its object waits until it ends',
+    );
+    reports?.onHung(controller, 1);
+    void hung.then(() => {
+      forget(row.uid, entry);
+      reports?.onHung(controller, -1);
+    });
+  }
+
+  async function renew(): Promise<void> {
+    const passes = [...running.values()];
+    if (passes.length === 0) return;
+    const askedAtMs = performance.now();
+    try {
+      const lost = new Set(await queue.renew(passes.map(({ pass }) => pass)));
+      for (const { pass, passSignal } of passes) {
+        if (!lost.has(pass.row.uid)) passSignal.extend(askedAtMs + leaseMs);
+        // One that has ended meanwhile has given its lease back.
+        else if (running.get(pass.row.uid)?.pass === pass)
+          passSignal.end(new LeaseLost('another pass of this object may have begun'));
+      }
+    } catch (error) {
+      if (!(error instanceof StatusError)) reports?.onError(error);
+      // Whether it was renewed is not known: a pass may go on for as long as it certainly is held.
+      for (const { passSignal } of passes)
+        if (!passSignal.isHeld) passSignal.end(new LeaseLost('the lease could not be renewed'));
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * A reconciler that stays: it claims as long as there is room and something is due, sleeps until there may be work, and
+ * never ends on an error. Any number of processes may do so.
+ */
+
+import type { WriterSleep } from '#core/ports/writer-sleep.ts';
+import { pause } from '#loop/pause.ts';
+import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
+import { mapChanges } from '#functions/reconcile/map-changes.ts';
+import { createPasses, type Passes } from '#functions/reconcile/passes.ts';
+import { createTimer } from '#functions/reconcile/timer.ts';
+
+export interface ResidentReconcilerDeps extends ReconcileDeps {
+  readonly sleep: WriterSleep;
+}
+
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 2_000;
+/** Passes may take so long to end by themselves once the process is asked to stop. */
+const STOP_GRACE_MS = 30_000;
+
+/** Runs until the signal aborts; resolves when the passes that ran have ended. */
+export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal: AbortSignal): Promise<void> {
+  const onError = (error: unknown): void => deps.reports?.onError(error);
+  const timer = createTimer(() => deps.sleep.wake());
+  const passes = await openPasses();
+  if (!passes) return;
+  await work(passes);
+  timer.clear();
+  await stop(passes);
+
+  async function openPasses(): Promise<Passes | undefined> {
+    for (;;) {
+      try {
+        const installation = await deps.upkeep.installation();
+        // What became due during a pass, or is due soon after it, is nobody's news: this process knows it alone.
+        return createPasses({ deps, installation, onEnded: (nextMs) => timer.in(nextMs) });
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        onError(error);
+        await pause(LONGEST_RETRY_MS, signal);
+      }
+    }
+  }
+
+  async function work(opened: Passes): Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
+    while (!signal.aborted) {
+      try {
+        await drain(signal);
+        timer.in(await deps.queue.nextDueMs(opened.controllers));
+        await deps.sleep.sleep(drain);
+        retryMs = FIRST_RETRY_MS;
+      } catch (error) {
+        if (signal.aborted) return;
+        onError(error);
+        await pause(retryMs, signal);
+        retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+      }
+    }
+
+    /** Until nothing is due that is not begun. */
+    async function drain(enough: AbortSignal): Promise<void> {
+      for (let mayBeMore = true; mayBeMore && !enough.aborted && !signal.aborted;) {
+        const [moreChanges, morePasses] = await Promise.all([mapChanges({ ...deps, onError }), opened.claim()]);
+        const isFull = opened.busy >= deps.concurrency;
+        if (isFull) await opened.ended();
+        mayBeMore = moreChanges || morePasses || isFull;
+      }
+    }
+  }
+}
+
+async function stop(passes: Passes): Promise<void> {
+  const expiry = setTimeout(() => passes.end(), STOP_GRACE_MS);
+  await passes.settled();
+  clearTimeout(expiry);
+  passes.close();
+}
