@@ -116,6 +116,9 @@ begin
   if not found then
     raise exception 'stream % is still in use', p_stream using errcode = 'PL409';
   end if;
+  -- Readers first: what they may not expect any more can go.
+  update plumbline.frontier set first_seq = last_seq + 1, start_position = last_position
+    where stream = p_stream and first_seq <= last_seq;
   delete from plumbline.event_log e using (
     select seq, published_at from plumbline.event_log where stream = p_stream order by seq limit p_limit
   ) first where e.stream = p_stream and e.seq = first.seq and e.published_at = first.published_at;

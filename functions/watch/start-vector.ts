@@ -40,9 +40,11 @@ export async function resumeVector(
   const ranges = await log.ranges(streams.map((stream) => stream.id));
   const vector = new Map<bigint, LogPoint>();
   const earliest = new Map<bigint, LogPoint>();
-  for (const { id } of streams) {
-    const point = cursor.get(id) ?? ORIGIN;
+  for (const { id, closed } of streams) {
     const range = ranges.get(id) ?? { start: ORIGIN, assigned: 0n };
+    const asked = cursor.get(id) ?? ORIGIN;
+    // Of a deleted tenant nothing is left to miss: that it is gone says all about what was in it.
+    const point = closed && asked.seq < range.start.seq ? range.start : asked;
     // A reader can be ahead of the head, which is moved once a batch is completed.
     if (point.seq > range.assigned) throw recreated('the log does not reach as far as this cursor');
     vector.set(id, point);

@@ -1,5 +1,7 @@
 /** Tenants whose events go to Kafka under a steady load, and what can be seen of them. */
 
+import { postgresTenantStreams } from '#adapters/postgres/tenant-streams.ts';
+import { streamReadiness } from '#functions/reconcile/kinds/stream-readiness.ts';
 import { expect, vi } from 'vitest';
 
 import { type SteadyWriter, startSteadyWriter } from '#test/fault/steady-writer.ts';
@@ -19,7 +21,7 @@ export interface KafkaTenant {
   /** Makes or changes an object that is larger than the others. Returns its uid. */
   writeLarge(characters: number): Promise<string>;
   /** What the Tenant tells of its stream. */
-  stream(): Promise<{ readonly topic: string | null; readonly status: string | null; readonly reason: string | null }>;
+  stream(): Promise<{ readonly topic: string | null; readonly status: string; readonly reason: string }>;
 }
 
 export interface KafkaTenantOptions {
@@ -73,13 +75,10 @@ export function startKafkaTenant({ database, brokers, tenant, pauseMs }: KafkaTe
   }
 
   async function stream(): ReturnType<KafkaTenant['stream']> {
-    const [row] = await sql<Awaited<ReturnType<KafkaTenant['stream']>>[]>`
-      select r.status #>> '{eventStream,topic}' as topic, c ->> 'status' as status, c ->> 'reason' as reason
-      from plumbline.resource r left join jsonb_array_elements(r.status -> 'conditions') c
-        on c ->> 'type' = 'EventStreamReady'
-      where r.tenant = 'system' and r.kind = 'Tenant' and r.name = ${tenant}`;
-    if (!row) throw new Error(`there is no tenant ${tenant}`);
-    return row;
+    const found = await postgresTenantStreams(sql, undefined).find(tenant);
+    if (!found) throw new Error(`there is no tenant ${tenant}`);
+    const { status, reason } = streamReadiness(found);
+    return { topic: found.topic ?? null, status, reason };
   }
 }
 

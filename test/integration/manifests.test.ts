@@ -5,8 +5,11 @@ import { postgresLogIndex } from '#adapters/postgres/log-index.ts';
 import { postgresManifests } from '#adapters/postgres/manifests.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresTopics } from '#adapters/postgres/topics.ts';
+import { postgresTenantStreams } from '#adapters/postgres/tenant-streams.ts';
 import type { IndexedStream } from '#core/ports/log-index.ts';
 import type { Manifest, Manifests } from '#core/ports/manifests.ts';
+import type { TenantStream } from '#core/ports/tenant-streams.ts';
+import { type StreamReadiness, streamReadiness } from '#functions/reconcile/kinds/stream-readiness.ts';
 import { createTenants, type PreparedDatabase, prepareDatabase } from '#test/support/prepared-database.ts';
 
 const WIDE = { maxCount: 100, maxBytes: 1024 * 1024 };
@@ -219,20 +222,16 @@ describe('a topic', () => {
     expect(await due()).toEqual([{ name: topicName(), stream, deed: 'ensure', settings: SETTINGS }]);
     await provision();
     expect(await due()).toEqual([]);
-    expect(await status()).toMatchObject({
-      eventStream: { id: String(stream), topic: topicName() },
-      conditions: [{ type: 'EventStreamReady', status: 'True', reason: 'TopicReady' }],
-    });
+    expect(await found()).toMatchObject({ id: stream, topic: topicName(), isTopicReady: true });
+    expect(await readiness()).toMatchObject({ status: 'True', reason: 'TopicReady' });
   });
 
   test('that cannot be made yet tells its tenant why', async () => {
     await postgresTopics(server).reportUnready(topicName(), 'no broker answers');
-    expect((await status())?.['conditions']).toMatchObject([
-      { type: 'EventStreamReady', status: 'False', reason: 'TopicPending', message: 'no broker answers' },
-    ]);
+    expect(await readiness()).toEqual({ status: 'False', reason: 'TopicPending', message: 'no broker answers' });
     await provision();
     await postgresTopics(server).reportUnready(topicName(), 'too late');
-    expect((await status())?.['conditions']).toMatchObject([{ status: 'True', reason: 'TopicReady' }]);
+    expect(await readiness()).toMatchObject({ status: 'True', reason: 'TopicReady' });
   });
 
   test('is due again when its tenant wants its events for longer', async () => {
@@ -253,7 +252,7 @@ describe('a topic', () => {
     expect(await topics.markMissing(name)).toBe(false);
     expect(await first.begin(stream, WIDE)).toBe('held');
     expect((await topics.current()).find((topic) => topic.name === name)).toMatchObject({ isMissing: true });
-    expect((await status())?.conditions).toMatchObject([{ status: 'False', reason: 'TopicMissing' }]);
+    expect(await readiness()).toMatchObject({ status: 'False', reason: 'TopicMissing' });
     await topics.markFound(name);
     expect(numbersOf(await begin(first))).toEqual([[1n, 'a']]);
   });
@@ -336,7 +335,7 @@ test('databases at the same brokers have no topic in common', async () => {
   const other = await prepareDatabase([]);
   await switchLog(other.url, KAFKA);
   const names = (await postgresTopics(other.sql).due(SETTINGS)).map(({ name }) => name);
-  expect(names).toHaveLength(1);
+  expect(names).toHaveLength(2);
   const ours = await sql<{ name: string }[]>`select name from plumbline.topic where stream = 1`;
   expect(ours.map(({ name }) => name)).not.toEqual(names);
   await expect(chooseLog(other.url, KAFKA)).resolves.toBeUndefined();
@@ -350,7 +349,7 @@ test('a copy of a database is refused its topics, and gets others when it is tol
   await copy.sql`update plumbline.log_choice set database_identity = 'that of the original'`;
   await expect(chooseLog(copy.url, KAFKA)).rejects.toThrow(LogMismatch);
   expect(await topicsOf(copy.sql)).toEqual(before);
-  expect(await switchLog(copy.url, KAFKA)).toBe(2);
+  expect(await switchLog(copy.url, KAFKA)).toBe(3);
   await chooseLog(copy.url, KAFKA);
   const after = await topicsOf(copy.sql);
   expect(after).toHaveLength(2);
@@ -391,10 +390,14 @@ async function index(): Promise<IndexedStream | undefined> {
   return (await postgresLogIndex(server).streams([stream])).get(stream);
 }
 
-async function status(): Promise<Record<string, unknown> | undefined> {
-  const [row] = await sql<{ status: Record<string, unknown> }[]>`
-    select status from plumbline.resource where api_group = 'plumbline.dev' and name = ${tenant}`;
-  return row?.status;
+async function found(): Promise<TenantStream> {
+  const tenantStream = await postgresTenantStreams(server, undefined).find(tenant);
+  if (!tenantStream) throw new Error(`tenant ${tenant} has no stream`);
+  return tenantStream;
+}
+
+async function readiness(): Promise<StreamReadiness> {
+  return streamReadiness(await found());
 }
 
 async function write(...names: readonly string[]): Promise<void> {

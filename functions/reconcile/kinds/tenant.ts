@@ -10,6 +10,7 @@ import type { TenantStream, TenantStreams } from '#core/ports/tenant-streams.ts'
 import type { PassContext } from '#core/reconcile/context.ts';
 import { known } from '#core/reconcile/observation.ts';
 import type { FinalizeResult, ReconcileResult } from '#core/reconcile/outcome.ts';
+import { streamReadiness } from '#functions/reconcile/kinds/stream-readiness.ts';
 
 export interface TenantDeps {
   readonly streams: TenantStreams;
@@ -45,37 +46,10 @@ async function reconcile(deps: TenantDeps, ctx: Context): Promise<ReconcileResul
   const stream = await look(deps, ctx);
   if (!stream) throw new Error('the tenant has no event stream: table stream was changed by hand');
   ctx.report('eventStream', { id: String(stream.id), ...(stream.topic !== undefined && { topic: stream.topic }) });
-  const { status, reason, message } = readiness(stream);
+  const { status, reason, message } = streamReadiness(stream);
   ctx.condition('EventStreamReady', status, reason, message);
   if (status === 'True') return {};
   return { notReady: { reason, message }, requeueAfterMs: TOPIC_LOOK_MS };
-}
-
-interface Readiness {
-  readonly status: 'True' | 'False';
-  readonly reason: string;
-  readonly message: string;
-}
-
-function readiness(stream: TenantStream): Readiness {
-  if (stream.quarantine !== undefined) {
-    return {
-      status: 'False',
-      reason: 'Quarantined',
-      message: `its next event cannot be published: ${stream.quarantine}`,
-    };
-  }
-  if (stream.topic === undefined)
-    return { status: 'True', reason: 'StreamReady', message: 'events lie in the database' };
-  if (stream.isTopicMissing) {
-    return { status: 'False', reason: 'TopicMissing', message: 'the brokers do not know the topic' };
-  }
-  if (!stream.isTopicReady) {
-    return { status: 'False', reason: 'TopicPending', message: stream.problem ?? 'the topic is being made' };
-  }
-  const hours = (stream.retentionMs ?? 0) / 3_600_000;
-  const bytes = stream.retentionBytes === undefined ? '' : `, or ${stream.retentionBytes} bytes`;
-  return { status: 'True', reason: 'TopicReady', message: `events are kept for ${hours} h${bytes}` };
 }
 
 /** Nothing new may be made in it since its deletion was requested; what is there has to go first. */

@@ -20,3 +20,17 @@ test('a cursor may be ahead of the head, of which a reader can be, but not of th
   expect(refusal).toBeInstanceOf(StatusError);
   expect(refusal).toMatchObject({ reason: 'StreamRecreated' });
 });
+
+test('a cursor that is behind the events of a deleted tenant goes on at its end; behind those of a living one it is refused', async () => {
+  const end = { seq: 5n, position: 5n };
+  const log = { ...fakeLog(), ranges: async () => new Map([[1n, { start: end, head: end, assigned: 5n }]]) };
+  const resume = async (closed: boolean): Promise<unknown> =>
+    resumeVector(log, {
+      tenants: '*',
+      cursor: new Map([[1n, { seq: 2n, position: 2n }]]),
+      streams: [{ id: 1n, tenant: 'acme', closed, drained: closed }],
+      seal: (vector) => plainCursors.seal(vector, 'public', '*'),
+    });
+  expect(await resume(true)).toEqual(new Map([[1n, end]]));
+  await expect(resume(false)).rejects.toMatchObject({ reason: 'Expired' });
+});
