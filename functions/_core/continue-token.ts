@@ -11,8 +11,8 @@ import { StatusError } from '#core/status-error.ts';
 
 /** What the next page needs to know. */
 export interface ContinueState {
-  /** The next page begins after this object, in the order (tenant, name). */
-  readonly after: { readonly tenant: string; readonly name: string };
+  /** The next page begins after this object, in the order (tenant, name); of Kubernetes Events, in that of (at, name). */
+  readonly after: { readonly tenant: string; readonly name: string; readonly at?: string };
   /** The first page's cursor, which every page repeats. Absent when the first page had none. */
   readonly cursor?: string;
 }
@@ -34,7 +34,7 @@ const MAX_CONTINUE_CHARACTERS = 8192;
 const FORMAT_VERSION = 1;
 
 const stateSchema = v.strictObject({
-  after: v.strictObject({ tenant: v.string(), name: v.string() }),
+  after: v.strictObject({ tenant: v.string(), name: v.string(), at: v.exactOptional(v.string()) }),
   cursor: v.exactOptional(v.string()),
 });
 
@@ -60,7 +60,7 @@ export function createContinueTokens(box: SecretBox): ContinueTokens {
 
   function seal({ after, cursor }: ContinueState, binding: string): string {
     const state: ContinueState = {
-      after: { tenant: after.tenant, name: after.name },
+      after: { tenant: after.tenant, name: after.name, ...(after.at !== undefined && { at: after.at }) },
       ...(cursor !== undefined && { cursor }),
     };
     return box.seal(asciiBytes(JSON.stringify(state)), associatedData(binding));

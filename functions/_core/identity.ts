@@ -17,7 +17,7 @@ export interface Scope {
   readonly tenants: TenantSet;
 }
 
-/** An authenticated caller. */
+/** An authenticated caller. Its tenants are those that its token names: where it may write. See also `visibleTo`. */
 export interface Caller extends Scope {
   readonly audience: Audience;
   readonly subject: string;
@@ -28,6 +28,17 @@ export interface Caller extends Scope {
 
 /** The tenant that owns cluster-scoped objects. */
 export const SYSTEM_TENANT = 'system';
+
+/** The tenant that everybody may read. */
+export const SHARED_TENANT = 'shared';
+
+/** They are in every installation, and cannot be deleted. */
+export const BUILT_IN_TENANTS: readonly string[] = [SYSTEM_TENANT, SHARED_TENANT];
+
+/** What a caller may read: the tenants of its token, and the shared one. Sorted, each once. */
+export function visibleTo({ tenants }: Caller): Scope {
+  return { tenants: tenants === '*' ? '*' : [...new Set([...tenants, SHARED_TENANT])].toSorted() };
+}
 
 /** Whether a scope includes a tenant. `system` is included in the open set only, or by name. */
 export function seesTenant(scope: Scope, tenant: string): boolean {

@@ -1,4 +1,4 @@
-/** Secrets that a reader never saw, kept when it writes back what it read. */
+/** Secrets that a reader never saw: kept when it writes back what it read, and told apart from the rest. */
 
 import { isJsonArray, isJsonObject, sameJson, type JsonObject, type JsonValue } from '#core/json.ts';
 
@@ -30,6 +30,32 @@ export function keepSecretsInLists(
   secretPaths: readonly string[],
 ): JsonObject {
   return keep(current, next, pathsBelow(root, secretPaths), true) as JsonObject;
+}
+
+/**
+ * The secrets of a document and nothing else. Elements of lists keep their places, so that they can be put beside what a
+ * reader sees; elements without a secret are empty objects.
+ */
+export function onlySecrets(root: 'spec' | 'status', document: JsonObject, secretPaths: readonly string[]): JsonObject {
+  const picked = pick(document, pathsBelow(root, secretPaths));
+  return isJsonObject(picked) ? picked : {};
+}
+
+/** Undefined where there is no secret. */
+function pick(value: JsonValue, paths: readonly Path[]): JsonValue | undefined {
+  if (paths.some((path) => path.length === 0)) return value;
+  if (paths.length === 0) return undefined;
+  if (isJsonArray(value)) {
+    const below = step(paths, '*');
+    const elements = value.map((element) => pick(element, below));
+    return elements.every((element) => element === undefined) ? undefined : elements.map((element) => element ?? {});
+  }
+  if (!isJsonObject(value)) return undefined;
+  const entries = Object.entries(value).flatMap(([key, child]) => {
+    const picked = pick(child, step(paths, key));
+    return picked === undefined ? [] : [[key, picked] as const];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 function pathsBelow(root: string, secretPaths: readonly string[]): Path[] {

@@ -1,6 +1,6 @@
 /** The verbs of one path: any other one is answered 405 with the list of those that there are. */
 
-import type { Context, Handler } from 'hono';
+import type { Context } from 'hono';
 
 import type { HttpEnv } from '#http/app.ts';
 import { answerStatus } from '#http/errors.ts';
@@ -18,7 +18,7 @@ export interface MethodsOptions {
 export function methods(
   table: Partial<Record<Method, MethodHandler>>,
   { head = true }: MethodsOptions = {},
-): Handler<HttpEnv> {
+): MethodHandler {
   return (c) => {
     const method = head && c.req.method === 'HEAD' ? 'GET' : c.req.method;
     const handler = Object.hasOwn(table, method) ? table[method as Method] : undefined;

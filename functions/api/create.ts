@@ -23,7 +23,7 @@ export function createObject({ store, kinds }: ApiDeps): MethodHandler {
   return async (c) => {
     const { kind, caller, tenant } = collectionTarget(c, kinds);
     if (tenant === undefined) return answerMethodNotAllowed(c, ['GET']);
-    authorize(caller, 'create', kind);
+    authorize(caller, 'create', kind, tenant);
     refuseDryRun(c);
     const address: ObjectAddress = { kind, ...(kind.scope === 'Namespaced' && { namespace: tenant }) };
     const request = readObject(await readJsonBody(c, 'application/json'), address);

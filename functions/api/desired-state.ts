@@ -36,7 +36,7 @@ export function newSpec(address: ObjectAddress, name: string, wanted: JsonObject
  * @throws {StatusError} Invalid; Forbidden when the spec changes and the caller may write metadata alone.
  */
 export async function changedSpec(
-  { kind, caller, address }: ObjectTarget,
+  { kind, caller, key, address }: ObjectTarget,
   wanted: JsonObject,
   mayChange: boolean,
   current: JsonText | (() => Promise<JsonText>),
@@ -47,7 +47,7 @@ export async function changedSpec(
     const stored = typeof current === 'string' ? current : await current();
     if (sameJson(parseJsonObject(stored), wanted)) return stored;
   }
-  if (!mayChange) throw forbidden(caller, 'change the spec of', kind);
+  if (!mayChange) throw forbidden(caller, 'change the spec of', kind, key.tenant);
   if (validated.causes) throw invalid(subjectOf(address), validated.causes);
   return bounded('spec', JSON.stringify(validated.document));
 }

@@ -9,11 +9,13 @@ import type { Hono } from 'hono';
 
 import { createObject } from '#functions/api/create.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
+import { listEvents, readEvent } from '#functions/api/events.ts';
 import { listObjects } from '#functions/api/list.ts';
 import { patchOne } from '#functions/api/patch.ts';
 import { readOne } from '#functions/api/read.ts';
 import { removeObject } from '#functions/api/remove.ts';
 import { replaceObject } from '#functions/api/replace.ts';
+import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { methods } from '#http/methods.ts';
@@ -32,17 +34,24 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
     PATCH: patchOne(deps),
     DELETE: removeObject(deps),
   });
+  const secrets = onPrivateListener(methods({ GET: readSecrets(deps) }));
   const status = methods({ GET: readOne(deps), PUT: replaceStatus(deps), PATCH: patchStatus(deps) });
 
   app.all('/', methods({ GET: (c) => c.json(about(deps.version)) }));
   app.use('/apis/*', deps.authenticate);
+  app.use('/api/*', deps.authenticate);
+  app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
+  app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
+  app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name/status`, status);
+  app.all(`${ROOT}/namespaces/:tenant/:plural/:name/secrets`, secrets);
   app.all(`${ROOT}/:plural`, collection);
   app.all(`${ROOT}/:plural/:name`, object);
   app.all(`${ROOT}/:plural/:name/status`, status);
+  app.all(`${ROOT}/:plural/:name/secrets`, secrets);
   return app;
 }
 

@@ -27,13 +27,13 @@ const NO_NAME = '-';
 export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps): MethodHandler {
   return async (c) => {
     const target = collectionTarget(c, kinds);
-    const { kind, caller, tenant } = target;
-    authorize(caller, 'list', kind);
+    const { kind, caller, visible, tenant } = target;
+    authorize(caller, 'list', kind, tenant);
     const query = listQuery(c);
     const scope = scopeOf(target, query);
     const binding = continueBinding({
       audience: caller.audience,
-      tenants: caller.tenants,
+      tenants: visible.tenants,
       group: kind.group,
       kind: kind.kind,
       ...(tenant !== undefined && { tenant }),
@@ -55,17 +55,17 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
   };
 
   /** The tenants that the list is about; a list that is cut down to one is a list of that one. */
-  function scopeOf({ kind, caller, tenant }: CollectionTarget, { fields }: ListQuery): Scope {
-    if (kind.scope === 'Cluster' && !seesTenant(caller, SYSTEM_TENANT)) {
-      if (!isTenantKind(kind)) throw forbidden(caller, 'list', kind);
-      return caller;
+  function scopeOf({ kind, caller, visible, tenant }: CollectionTarget, { fields }: ListQuery): Scope {
+    if (kind.scope === 'Cluster' && !seesTenant(visible, SYSTEM_TENANT)) {
+      if (!isTenantKind(kind)) throw forbidden(caller, 'list', kind, tenant);
+      return visible;
     }
     if (tenant !== undefined) return { tenants: [tenant] };
-    return fields.namespace === undefined ? { tenants: caller.tenants } : narrowScope(caller, [fields.namespace]);
+    return fields.namespace === undefined ? visible : narrowScope(visible, [fields.namespace]);
   }
 
   async function read(
-    { kind, caller, tenant }: CollectionTarget,
+    { kind, visible, tenant }: CollectionTarget,
     scope: Scope,
     { fields, labels, limit }: ListQuery,
     before: ContinueState | undefined,
@@ -81,8 +81,8 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
       ...(name !== undefined && { name }),
       ...(before && { after: before.after }),
     };
-    if (tenant === SYSTEM_TENANT && caller.tenants !== '*' && !seesTenant(caller, SYSTEM_TENANT)) {
-      return listOwnTenants(store, caller.tenants, params);
+    if (tenant === SYSTEM_TENANT && visible.tenants !== '*' && !seesTenant(visible, SYSTEM_TENANT)) {
+      return listOwnTenants(store, visible.tenants, params);
     }
     const page = await store.list(scope, params);
     // A tenant that does not exist and one that the caller may not see must answer the same.
@@ -92,8 +92,8 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
   }
 
   function cursorOf(c: Context<HttpEnv>, target: CollectionTarget, scope: Scope, page: ListPage): string | undefined {
-    const { caller, tenant } = target;
-    if (tenant === SYSTEM_TENANT && !seesTenant(caller, SYSTEM_TENANT)) return undefined;
+    const { caller, visible, tenant } = target;
+    if (tenant === SYSTEM_TENANT && !seesTenant(visible, SYSTEM_TENANT)) return undefined;
     if (page.head === undefined) {
       warn(c, 'the event log is behind: the list is current, and has no cursor to watch from; list again');
       return undefined;

@@ -20,20 +20,27 @@ export interface ListQuery {
   readonly texts: { readonly labelSelector?: string; readonly fieldSelector?: string };
 }
 
-/** @throws {StatusError} BadRequest, naming the parameter. */
-export function listQuery(c: Context<HttpEnv>): ListQuery {
-  const watch = wordParameter(c, 'watch', ['true', 'false', '1', '0']);
-  if (watch === 'true' || watch === '1') {
-    throw new StatusError(
-      'BadRequest',
-      'lists cannot be watched here; GET /watch/v1/events, from the cursor of a list',
-    );
-  }
-  const labelSelector = textParameter(c, 'labelSelector');
-  const fieldSelector = textParameter(c, 'fieldSelector');
+/** Which page of a list is wanted. @throws {StatusError} BadRequest, naming the parameter. */
+export function pageQuery(c: Context<HttpEnv>): Pick<ListQuery, 'limit' | 'continueToken'> {
   return {
     limit: integerParameter(c, 'limit', { min: 1, max: MAX_LIST_LIMIT }) ?? DEFAULT_LIST_LIMIT,
     continueToken: textParameter(c, 'continue'),
+  };
+}
+
+/** @throws {StatusError} BadRequest: a list is no answer to who asks for a watch. */
+export function refuseWatch(c: Context<HttpEnv>, instead: string): void {
+  const watch = wordParameter(c, 'watch', ['true', 'false', '1', '0']);
+  if (watch === 'true' || watch === '1') throw new StatusError('BadRequest', instead);
+}
+
+/** @throws {StatusError} BadRequest, naming the parameter. */
+export function listQuery(c: Context<HttpEnv>): ListQuery {
+  refuseWatch(c, 'lists cannot be watched here; GET /watch/v1/events, from the cursor of a list');
+  const labelSelector = textParameter(c, 'labelSelector');
+  const fieldSelector = textParameter(c, 'fieldSelector');
+  return {
+    ...pageQuery(c),
     labels: parseLabelSelector(labelSelector ?? ''),
     fields: parseFieldSelector(fieldSelector ?? ''),
     texts: {

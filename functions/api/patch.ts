@@ -23,7 +23,7 @@ export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
   return async (c) => {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
-    authorize(caller, 'metadata', kind);
+    authorize(caller, 'metadata', kind, key.tenant);
     refuseDryRun(c);
     const { status: _, ...patch } = await readJsonBody(c, MERGE_PATCH);
     const { preconditions } = readStatus(patch, address);
@@ -32,7 +32,12 @@ export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
       const request = readObject(mergePatch(patchable(current), patch) as JsonObject, address);
       if (request.hasDeletionTimestamp) refuseDeletionTimestamp(address, current);
       const wanted = keepSecretsInLists('spec', parseJsonObject(current.spec), request.spec ?? {}, kind.redact);
-      const spec = await changedSpec(target, wanted, may(caller, 'update', kind.scope), current.spec);
+      const spec = await changedSpec(
+        target,
+        wanted,
+        may(caller, 'update', { scope: kind.scope, tenant: key.tenant }),
+        current.spec,
+      );
       return store.update(scope, key, desiredState(request.chosen, spec), conditions);
     });
     return answerObject(c, row);

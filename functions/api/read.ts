@@ -11,7 +11,7 @@ import type { MethodHandler } from '#http/methods.ts';
 export function readOne({ store, kinds }: ApiDeps): MethodHandler {
   return async (c) => {
     const { kind, caller, scope, key } = objectTarget(c, kinds);
-    authorize(caller, 'get', kind);
+    authorize(caller, 'get', kind, key.tenant);
     const row = await store.get(scope, key);
     if (!row) throw objectNotFound(kind, key.name);
     return answerObject(c, row);

@@ -4,23 +4,34 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { aboutObject } from '#functions/api/errors.ts';
 import { refuseDryRun } from '#functions/api/parameters.ts';
-import { objectTarget } from '#functions/api/target.ts';
+import { isTenantKind, objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
 import { readOptionalJsonBody } from '#http/json-body.ts';
 import type { MethodHandler } from '#http/methods.ts';
 import { wordParameter } from '#http/query.ts';
 import { PROPAGATION_POLICIES, readDeleteOptions } from '#core/delete-options.ts';
+import { BUILT_IN_TENANTS } from '#core/identity.ts';
+import { StatusError } from '#core/status-error.ts';
 
 /** 202 with the object while finalizers hold it; 200 with its last state when it is gone. */
 export function removeObject({ store, kinds }: ApiDeps): MethodHandler {
   return async (c) => {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key } = target;
-    authorize(caller, 'delete', kind);
+    authorize(caller, 'delete', kind, key.tenant);
+    refuseBuiltIn(target);
     refuseDryRun(c);
     wordParameter(c, 'propagationPolicy', PROPAGATION_POLICIES);
     const preconditions = readDeleteOptions((await readOptionalJsonBody(c, 'application/json')) ?? {});
     const { row, gone } = await aboutObject(target, store.delete(scope, key, preconditions));
     return answerObject(c, row, gone ? 200 : 202);
   };
+}
+
+/** The database refuses it too. @throws {StatusError} Forbidden */
+function refuseBuiltIn({ kind, key: { name } }: ObjectTarget): void {
+  if (!isTenantKind(kind) || !BUILT_IN_TENANTS.includes(name)) return;
+  throw new StatusError('Forbidden', `tenant ${JSON.stringify(name)} is built in and cannot be deleted`, {
+    details: { name, group: kind.group, kind: kind.plural },
+  });
 }

@@ -24,7 +24,7 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
   return async (c) => {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
-    authorize(caller, 'metadata', kind);
+    authorize(caller, 'metadata', kind, key.tenant);
     refuseDryRun(c);
     const request = readObject(await readJsonBody(c, 'application/json'), address);
     requireResourceVersion(address, request.preconditions);
@@ -37,7 +37,7 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     const spec = await changedSpec(
       target,
       wanted,
-      may(caller, 'update', kind.scope),
+      may(caller, 'update', { scope: kind.scope, tenant: key.tenant }),
       current ? current.spec : async () => (await read(target)).spec,
     );
     const row = await aboutObject(

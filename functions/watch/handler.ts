@@ -119,7 +119,7 @@ function isRefusedCursor(error: unknown): boolean {
 }
 
 function assertMayWatch(caller: Caller): void {
-  if (may(caller, 'watch', 'Namespaced')) return;
+  if (may(caller, 'watch', { scope: 'Namespaced', tenant: undefined })) return;
   throw new StatusError('Forbidden', `${JSON.stringify(caller.subject)} has no role that may watch`);
 }
 

@@ -4,7 +4,7 @@ import type { Context } from 'hono';
 import type { HttpEnv } from '#http/app.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { textParameter, wordParameter } from '#http/query.ts';
-import { seesTenant, type TenantSet } from '#core/identity.ts';
+import { seesTenant, visibleTo, type Scope, type TenantSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import { parseLabelSelector } from '#core/label-selector.ts';
 import { dnsLabelProblem } from '#core/names.ts';
@@ -33,9 +33,10 @@ export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): Wat
   assertParameters(c);
   const lastEventId = c.req.header('last-event-id');
   const byLastEventId = lastEventId !== undefined && lastEventId !== '';
+  const visible = visibleTo(c.get('caller'));
   const named = listParameter(c, 'tenants');
   return {
-    tenants: named ? visibleTenants(c, named) : c.get('caller').tenants,
+    tenants: named ? visibleTenants(visible, named) : visible.tenants,
     tenantsAreNamed: named !== undefined,
     selection: createSelection(
       listParameter(c, 'kinds')?.map((name) => kindNamed(kinds, name)),
@@ -80,7 +81,7 @@ function listParameter(c: Context<HttpEnv>, name: string): readonly string[] | u
   return [...new Set(text.split(','))];
 }
 
-function visibleTenants(c: Context<HttpEnv>, names: readonly string[]): readonly string[] {
+function visibleTenants(visible: Scope, names: readonly string[]): readonly string[] {
   for (const name of names) {
     const problem = dnsLabelProblem(name);
     if (problem !== undefined) {
@@ -89,7 +90,7 @@ function visibleTenants(c: Context<HttpEnv>, names: readonly string[]): readonly
         `the query parameter "tenants" has ${JSON.stringify(name.slice(0, 100))}: ${problem}`,
       );
     }
-    if (!seesTenant(c.get('caller'), name)) throw tenantNotFound(name);
+    if (!seesTenant(visible, name)) throw tenantNotFound(name);
   }
   return names.toSorted();
 }

@@ -16,8 +16,10 @@ import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { createContinueTokens } from '#core/continue-token.ts';
 import { createCursors } from '#core/cursor.ts';
+import type { Audience } from '#core/identity.ts';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import { SHIPPED_KINDS } from '#core/kinds/index.ts';
+import type { Logger } from '#core/ports/logger.ts';
 import { createApi } from '#functions/api/handler.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
 import { audienceClaim, authenticate } from '#http/authenticate.ts';
@@ -34,11 +36,19 @@ export interface ApiServer extends Target {
 }
 
 export interface ApiServerOptions {
+  /** @default public */
+  readonly audience?: Audience;
+  /** @default errors to the console, nothing else */
+  readonly logger?: Logger;
   /** @default true */
   readonly withPublisher?: boolean;
 }
 
-export async function startApiServer({ withPublisher = true }: ApiServerOptions = {}): Promise<ApiServer> {
+export async function startApiServer({
+  withPublisher = true,
+  audience: ownAudience = 'public',
+  logger = { ...silentLogger, error: (fields, message) => console.error(message, fields) },
+}: ApiServerOptions = {}): Promise<ApiServer> {
   const database = await createTestDatabase();
   const kinds = createKindRegistry([...SHIPPED_KINDS, ...testKinds]);
   await registerKinds(database.url, kinds.all);
@@ -55,14 +65,14 @@ export async function startApiServer({ withPublisher = true }: ApiServerOptions 
     kinds,
     cursors: createCursors(box),
     continueTokens: createContinueTokens(box),
-    authenticate: authenticate({ keys: createLocalJWKSet({ keys: [jwk] }), audience: 'public', issuer: ISSUER }),
+    authenticate: authenticate({ keys: createLocalJWKSet({ keys: [jwk] }), audience: ownAudience, issuer: ISSUER }),
     version: 'test',
-    logger: { ...silentLogger, error: (fields, message) => console.error(message, fields) },
+    logger,
   });
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
-  return { baseUrl: `http://127.0.0.1:${port}`, audience: 'public', databaseUrl: database.url, token, stop };
+  return { baseUrl: `http://127.0.0.1:${port}`, audience: ownAudience, databaseUrl: database.url, token, stop };
 
   function publish(): Promise<void> {
     return runResidentPublisher(
@@ -75,7 +85,7 @@ export async function startApiServer({ withPublisher = true }: ApiServerOptions 
     );
   }
 
-  function token({ roles, tenants, audience = 'public', ttlSeconds = 600 }: Grant): Promise<string> {
+  function token({ roles, tenants, audience = ownAudience, ttlSeconds = 600 }: Grant): Promise<string> {
     return new SignJWT({ roles, tenants })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'test' })
       .setIssuer(ISSUER)

@@ -135,20 +135,21 @@ describe('a cursor', () => {
   test('of a key that was retired is refused, and one of an older key that is kept is not', async () => {
     await createWidget(world);
     await settle(world);
+    const tenants = world.tenant;
     const { cursor } = (await world.viewer.get(world.widgets)).body.metadata;
     await restartWithKeys(sql`insert into plumbline.cursor_key (id, key) values (1, decode(repeat('ab', 32), 'hex'))`);
-    const client = await watches.open({ from: cursor });
+    const client = await watches.open({ tenants, from: cursor });
     const widget = await createWidget(world);
     expect((await client.next()).data.uid).toBe(widget.metadata.uid);
     await client.close();
 
     await restartWithKeys(sql`delete from plumbline.cursor_key where id = 0`);
-    const { status, body } = await watches.refused({ from: cursor });
+    const { status, body } = await watches.refused({ tenants, from: cursor });
     expect(status).toBe(410);
     expectFailure(body, 410, 'CursorKeyRetired', 'list again');
-    const { data } = await watches.refusedInStream({}, { lastEventId: cursor });
+    const { data } = await watches.refusedInStream({ tenants }, { lastEventId: cursor });
     expectFailure(data, 410, 'CursorKeyRetired');
-    expect(await watches.open({ from: client.lastEventId })).toBeDefined();
+    expect(await watches.open({ tenants, from: client.lastEventId })).toBeDefined();
   });
 
   async function restartWithKeys(change: PromiseLike<unknown>): Promise<void> {

@@ -111,7 +111,8 @@ export function identity(open: OpenTarget): void {
       ]) {
         expectStatus(answer, 404, 'NotFound');
       }
-      expect((await stranger.get('/apis/example.dev/v1/widgets')).body.items).toEqual([]);
+      const all = await stranger.get(`/apis/example.dev/v1/widgets?fieldSelector=metadata.name%3D${metadata.name}`);
+      expect(all.body.items).toEqual([]);
     });
   });
 }

@@ -95,15 +95,15 @@ export function tenants(open: OpenTarget): void {
       expectStatus(await world.viewer.get(`${TENANTS}/${other}`), 404, 'NotFound');
     });
 
-    test('lists exactly these, in pages, without a cursor', async () => {
-      const names = [world.tenant, other].toSorted();
+    test('lists exactly these and the shared one, in pages, without a cursor', async () => {
+      const names = [world.tenant, other, 'shared'].toSorted();
       const { body } = await limited.get(TENANTS);
       expect(body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(names);
       expect(body.metadata).toEqual({});
       const first = (await limited.get(`${TENANTS}?limit=1`)).body;
-      const second = (await limited.get(`${TENANTS}?limit=1&continue=${first.metadata.continue}`)).body;
-      expect([first.items[0].metadata.name, second.items[0].metadata.name]).toEqual(names);
-      expect(second.metadata).toEqual({});
+      const rest = (await limited.get(`${TENANTS}?limit=2&continue=${first.metadata.continue}`)).body;
+      expect([...first.items, ...rest.items].map(({ metadata }) => metadata.name)).toEqual(names);
+      expect(rest.metadata).toEqual({});
       expect((await limited.get(`${TENANTS}?labelSelector=color%3Dred`)).body.items).toHaveLength(1);
       expect((await limited.get(`${TENANTS}?fieldSelector=metadata.name%3D${other}`)).body.items).toHaveLength(1);
     });

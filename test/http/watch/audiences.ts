@@ -59,16 +59,16 @@ export function audiences(open: OpenDeployment): void {
       ['private', 'public'],
     ] as const)('of the %s listener are malformed on the %s one, for the same tenants', async (from, to) => {
       const { named, all } = cursors[from];
-      for (const [cursor, grant] of [
-        [named, viewerOf(world)],
-        [all, EVERYONE],
+      for (const [cursor, query, grant] of [
+        [named, { tenants: world.tenant }, viewerOf(world)],
+        [all, {}, EVERYONE],
       ] as const) {
-        const { status, body } = await watches[to].refused({ from: cursor }, { grant });
+        const { status, body } = await watches[to].refused({ ...query, from: cursor }, { grant });
         expect(status).toBe(400);
         expectFailure(body, 400, 'BadRequest', 'cursor is malformed or belongs to another request');
-        const { data } = await watches[to].refusedInStream({}, { grant, lastEventId: cursor });
+        const { data } = await watches[to].refusedInStream(query, { grant, lastEventId: cursor });
         expectFailure(data, 400, 'BadRequest');
-        const accepted = await watches[from].open({ from: cursor }, { grant });
+        const accepted = await watches[from].open({ ...query, from: cursor }, { grant });
         await passMark(world, accepted);
       }
     });

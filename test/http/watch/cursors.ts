@@ -39,7 +39,7 @@ export function cursors(open: OpenTarget): void {
       ...Array.from({ length: cursor.length }, (_, position) => replaced(position)),
     ];
     for (const from of forged) {
-      const { status, body } = await watches.refused({ from });
+      const { status, body } = await watches.refused({ from, tenants: world.tenant });
       expect(status, from).toBe(400);
       expectFailure(body, 400, 'BadRequest', 'cursor is malformed or belongs to another request');
     }
@@ -50,8 +50,10 @@ export function cursors(open: OpenTarget): void {
     const wider = (await world.admin.get('/apis/example.dev/v1/widgets')).body.metadata.cursor;
     const foreign = (await world.admin.get(widgets)).body.metadata.cursor;
     for (const [from, query, grant] of [
-      [foreign, {}, viewerOf(world)],
+      [foreign, { tenants: world.tenant }, viewerOf(world)],
+      [wider, { tenants: world.tenant }, viewerOf(world)],
       [wider, {}, viewerOf(world)],
+      [cursor, {}, viewerOf(world)],
       [cursor, { tenants: name }, EVERYONE],
       [cursor, {}, EVERYONE],
       [cursor, { tenants: `${world.tenant},${name}` }, EVERYONE],
@@ -66,7 +68,7 @@ export function cursors(open: OpenTarget): void {
 
   test('that came by Last-Event-ID is refused in the stream, with an empty id, and the stream ends', async () => {
     for (const lastEventId of ['nonsense', cursor.slice(0, -1), replaced(10), 'A'.repeat(5000)]) {
-      const { data } = await watches.refusedInStream({}, { lastEventId });
+      const { data } = await watches.refusedInStream({ tenants: world.tenant }, { lastEventId });
       expectFailure(data, 400, 'BadRequest', 'cursor is malformed');
     }
   });
@@ -75,7 +77,7 @@ export function cursors(open: OpenTarget): void {
     await createWidget(world);
     await createWidget(world);
     const { metadata } = (await world.viewer.get(`${world.widgets}?limit=1`)).body;
-    expectFailure((await watches.refused({ from: metadata.continue })).body, 400, 'BadRequest');
+    expectFailure((await watches.refused({ tenants: world.tenant, from: metadata.continue })).body, 400, 'BadRequest');
     const answer = await world.viewer.get(`${world.widgets}?continue=${encodeURIComponent(cursor)}`);
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(answer.status).toBeLessThan(500);

@@ -32,10 +32,13 @@ export function handshake(open: OpenTarget): void {
   describe('READY', () => {
     const cursor = expect.stringMatching(/^[\w-]{20,}$/);
 
+    /** All that a viewer of one tenant may see. */
+    const visible = (): string[] => [world.tenant, 'shared'].toSorted();
+
     test('grants a live watch its protocol, mode, tenants and cursor, which is also its id', async () => {
       for (const query of [{}, { from: 'now' }, { initial: 'false' }]) {
         const { data, id } = readyOf(await watches.open(query));
-        expect(data).toEqual({ protocol: 1, mode: 'live', tenants: [world.tenant], cursor });
+        expect(data).toEqual({ protocol: 1, mode: 'live', tenants: visible(), cursor });
         expect(id).toBe(data.cursor);
       }
     });
@@ -48,7 +51,7 @@ export function handshake(open: OpenTarget): void {
         [{}, id],
       ] as const) {
         const ready = readyOf(await watches.open(query, lastEventId === undefined ? {} : { lastEventId }));
-        expect(ready.data).toEqual({ protocol: 1, mode: 'resume', tenants: [world.tenant], cursor });
+        expect(ready.data).toEqual({ protocol: 1, mode: 'resume', tenants: visible(), cursor });
         expect(ready.id).toBe(ready.data.cursor);
       }
     });
@@ -58,7 +61,7 @@ export function handshake(open: OpenTarget): void {
       await settle(world);
       const client = await watches.open({ initial: 'true' });
       const ready = readyOf(client);
-      expect(ready.data).toEqual({ protocol: 1, mode: 'initial', tenants: [world.tenant], cursor });
+      expect(ready.data).toEqual({ protocol: 1, mode: 'initial', tenants: visible(), cursor });
       expect(ready.id).toBeUndefined();
       const added = await client.next();
       expect([added.event, added.id]).toEqual(['ADDED', undefined]);

@@ -19,6 +19,7 @@ import { metrics } from '#test/http/watch/metrics.ts';
 import { requests } from '#test/http/watch/requests.ts';
 import { resume } from '#test/http/watch/resume.ts';
 import { selection } from '#test/http/watch/selection.ts';
+import { sharedTenant } from '#test/http/watch/shared-tenant.ts';
 import { tenantLife } from '#test/http/watch/tenant-life.ts';
 import type { OpenDeployment, OpenTarget } from '#test/http/target.ts';
 
@@ -35,6 +36,7 @@ export function watchSuite(open: OpenDeployment): void {
   describe('cursors', () => cursors(users));
   describe('requests', () => requests(users));
   describe('identity', () => identity(users));
+  describe('the shared tenant', () => sharedTenant(users));
   describe('life of tenants', () => tenantLife(users));
   describe('isolation', () => isolation(users));
   describe('connections', () => connections(users));

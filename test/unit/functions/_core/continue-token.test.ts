@@ -13,7 +13,10 @@ describe('continue tokens', () => {
   it('open to the state that was sealed, whatever the names', () => {
     const text = fc.string({ unit: 'binary' });
     const states = fc.record(
-      { after: fc.record({ tenant: text, name: text }), cursor: text },
+      {
+        after: fc.record({ tenant: text, name: text, at: text }, { requiredKeys: ['tenant', 'name'] }),
+        cursor: text,
+      },
       { requiredKeys: ['after'] },
     );
     fc.assert(

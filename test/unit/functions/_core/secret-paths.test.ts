@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { keepSecrets, keepSecretsInLists } from '#core/secret-paths.ts';
+import { keepSecrets, keepSecretsInLists, onlySecrets } from '#core/secret-paths.ts';
 
 const PATHS = [
   'spec.password',
@@ -81,5 +81,32 @@ describe('a patched document', () => {
     expect(keepSecretsInLists('spec', current, patched, PATHS)).toEqual({
       users: [{ name: 'ann', admin: true, token: 'A' }],
     });
+  });
+});
+
+describe('the secrets of a document alone', () => {
+  test.for([
+    ['a secret', { password: 's', size: 1 }, { password: 's' }],
+    ['one below an object', { auth: { key: 's', user: 'a' } }, { auth: { key: 's' } }],
+    [
+      'elements keep their places',
+      { users: [{ name: 'a' }, { name: 'b', token: 's' }] },
+      { users: [{}, { token: 's' }] },
+    ],
+    ['a list without any is left out', { users: [{ name: 'a' }], size: 1 }, {}],
+    ['a list whose elements are secret', { pins: ['1', '2'] }, { pins: ['1', '2'] }],
+    ['values of a map', { map: { a: { secret: 's', x: 1 }, b: { x: 2 } } }, { map: { a: { secret: 's' } } }],
+    [
+      'a secret that is null, or an object',
+      { password: null, auth: { key: { a: 1 } } },
+      { password: null, auth: { key: { a: 1 } } },
+    ],
+    ['what is of another shape has none', { users: 'ann', auth: ['key'], map: 1 }, {}],
+  ] as const)('%s', ([, document, secrets]) => {
+    expect(onlySecrets('spec', document, PATHS)).toEqual(secrets);
+  });
+
+  test('are those of one root', () => {
+    expect(onlySecrets('status', { password: 's', auth: { key: 'k' } }, PATHS)).toEqual({ password: 's' });
   });
 });

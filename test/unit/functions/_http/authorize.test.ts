@@ -1,51 +1,63 @@
 import { expect, test } from 'vitest';
 
-import { authorize, may, VERBS } from '#http/authorize.ts';
-import { ROLES, type Caller, type Role, type TenantSet } from '#core/identity.ts';
+import { authorize, may, type Place, VERBS } from '#http/authorize.ts';
+import { ROLES, SHARED_TENANT, SYSTEM_TENANT, type Caller, type Role, type TenantSet } from '#core/identity.ts';
+import { roleBindingKind } from '#core/kinds/role-binding.ts';
 import { tenantKind } from '#core/kinds/tenant.ts';
 
 function caller(roles: readonly Role[], tenants: TenantSet): Caller {
   return { audience: 'public', subject: 'ann', roles, tenants, expiresAtMs: 0 };
 }
 
-function table(tenants: TenantSet, scope: 'Namespaced' | 'Cluster'): Record<string, string> {
+const ACME: Place = { scope: 'Namespaced', tenant: 'acme' };
+const SHARED: Place = { scope: 'Namespaced', tenant: SHARED_TENANT };
+const CLUSTER: Place = { scope: 'Cluster', tenant: SYSTEM_TENANT };
+const READS = 'get list watch';
+const READS_ALONE = { viewer: READS, editor: READS, controller: READS, admin: READS };
+
+function table(tenants: TenantSet, place: Place): Record<string, string> {
   return Object.fromEntries(
-    ROLES.map((role) => [role, VERBS.filter((verb) => may(caller([role], tenants), verb, scope)).join(' ')]),
+    ROLES.map((role) => [role, VERBS.filter((verb) => may(caller([role], tenants), verb, place)).join(' ')]),
   );
 }
 
+const OWN = {
+  viewer: READS,
+  editor: 'get list watch create update delete metadata',
+  controller: 'get list watch metadata status secrets',
+  admin: 'get list watch create update delete metadata status secrets',
+};
+
 test('rights on namespaced kinds', () => {
-  expect(table(['acme'], 'Namespaced')).toEqual({
-    viewer: 'get list watch',
-    editor: 'get list watch create update delete metadata',
-    controller: 'get list watch metadata status',
-    admin: 'get list watch create update delete metadata status',
-  });
+  expect(table(['acme'], ACME)).toEqual(OWN);
+  expect(table('*', ACME)).toEqual(OWN);
+});
+
+test('rights in the shared tenant: everybody reads, and who is named in it writes', () => {
+  expect(table(['acme'], SHARED)).toEqual(READS_ALONE);
+  expect(table([], SHARED)).toEqual(READS_ALONE);
+  expect(table(['acme', 'shared'], SHARED)).toEqual(OWN);
+  expect(table('*', SHARED)).toEqual(OWN);
 });
 
 test('rights on cluster-scoped kinds, for callers of all tenants and of some', () => {
-  const reads = 'get list watch';
-  expect(table('*', 'Cluster')).toEqual({
-    viewer: reads,
-    editor: reads,
-    controller: 'get list watch metadata status',
-    admin: 'get list watch create update delete metadata status',
-  });
-  expect(table(['acme', 'system'], 'Cluster')).toEqual({
-    viewer: reads,
-    editor: reads,
-    controller: reads,
-    admin: reads,
-  });
+  expect(table('*', CLUSTER)).toEqual({ ...OWN, editor: READS });
+  expect(table(['acme', 'system'], CLUSTER)).toEqual(READS_ALONE);
 });
 
 test('roles add up, and none of them is no right', () => {
-  expect(may(caller(['viewer', 'controller'], ['acme']), 'status', 'Namespaced')).toBe(true);
-  expect(may(caller([], '*'), 'get', 'Namespaced')).toBe(false);
+  expect(may(caller(['viewer', 'controller'], ['acme']), 'status', ACME)).toBe(true);
+  expect(may(caller([], '*'), 'get', ACME)).toBe(false);
 });
 
 test('a refusal says who may', () => {
-  expect(() => authorize(caller(['editor'], '*'), 'create', tenantKind)).toThrow(
+  expect(() => authorize(caller(['editor'], '*'), 'create', tenantKind, SYSTEM_TENANT)).toThrow(
     '"ann" (roles: editor) may not create tenants.plumbline.dev: cluster-scoped kinds are written by admins of all tenants',
+  );
+});
+
+test('a refusal in the shared tenant says what its token lacks', () => {
+  expect(() => authorize(caller(['admin'], ['acme']), 'delete', roleBindingKind, SHARED_TENANT)).toThrow(
+    'may not delete rolebindings.plumbline.dev: everybody reads the tenant "shared"; to write in it, a token must name it',
   );
 });

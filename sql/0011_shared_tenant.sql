@@ -1,0 +1,110 @@
+-- The tenant that everybody may read, the tenants that stay, and who may write what of a status.
+do $$
+begin
+  if exists (select from plumbline.stream where tenant = 'shared' and closed_at is null) then
+    raise exception 'there is a tenant "shared" already: from this version on, everybody may read what is in a tenant of that name'
+      using hint = 'With the program before this one, make its objects anew in another tenant, delete it, and migrate again.';
+  end if;
+end
+$$;
+
+-- The tenant "shared" is in every installation from the moment that Tenants are known.
+create function plumbline.ensure_shared_tenant() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (
+    select from plumbline.resource
+    where api_group = 'plumbline.dev' and kind = 'Tenant' and tenant = 'system' and name = 'shared') then
+    insert into plumbline.resource (tenant, api_group, kind, name, spec)
+      values ('system', 'plumbline.dev', 'Tenant', 'shared', '{"displayName": "Shared: everybody may read what is here"}')
+      on conflict do nothing;
+  end if;
+  return null;
+end
+$$;
+
+create trigger shared_tenant after insert or update on plumbline.kind for each row
+  when (new.api_group = 'plumbline.dev' and new.kind = 'Tenant')
+  execute function plumbline.ensure_shared_tenant();
+
+create function plumbline.refuse_end_of_tenant() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception 'tenant "%" is built in and cannot be deleted', to_jsonb(old) ->> tg_argv[0]
+    using errcode = 'PL403', column = 'metadata.name';
+end
+$$;
+
+-- Before the other rules, which come by name: no finalizer and no object in it is to blame.
+create trigger built_in_delete before delete on plumbline.resource for each row
+  when (old.api_group = 'plumbline.dev' and old.kind = 'Tenant' and old.name = 'shared')
+  execute function plumbline.refuse_end_of_tenant('name');
+create trigger built_in_update before update of deletion_timestamp on plumbline.resource for each row
+  when (old.api_group = 'plumbline.dev' and old.kind = 'Tenant' and old.name = 'shared'
+    and new.deletion_timestamp is not null)
+  execute function plumbline.refuse_end_of_tenant('name');
+
+-- The tenant "system" has no object; its stream, and that of "shared", stay open.
+create trigger built_in_delete before delete on plumbline.stream for each row
+  when (old.tenant in ('system', 'shared') and old.closed_at is null)
+  execute function plumbline.refuse_end_of_tenant('tenant');
+create trigger built_in_update before update on plumbline.stream for each row
+  when (old.tenant in ('system', 'shared') and old.closed_at is null
+    and (new.tenant <> old.tenant or new.closing_at is not null or new.closed_at is not null))
+  execute function plumbline.refuse_end_of_tenant('tenant');
+
+-- What somebody other than the driver would change in the status of a kind with controllers: the first part that belongs
+-- to one of them, or to the driver itself, and whose it is. Null: nothing.
+create function plumbline.foreign_status_part(p_group text, p_kind text, p_old jsonb, p_new jsonb) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select part.name || ' belongs to ' || part.owner
+  from (
+    select 'controller ' || c.name as owner, 'condition' as what, t as name
+      from plumbline.controller c cross join unnest(c.condition_types) t where c.api_group = p_group and c.kind = p_kind
+    union all
+    select 'controller ' || c.name, 'field', f
+      from plumbline.controller c cross join unnest(c.status_fields) f where c.api_group = p_group and c.kind = p_kind
+    union all
+    select 'the driver', 'condition', unnest('{DeletionBlocked,Paused}'::text[])
+    union all
+    select 'the driver', 'field', unnest('{observedGeneration,resources,lastReconcileNow}'::text[])
+  ) share
+  cross join lateral (select share.owner, case share.what when 'field' then 'status.' || share.name
+    else 'the condition ' || share.name end as name) part
+  where case share.what
+    when 'field' then p_old -> share.name is distinct from p_new -> share.name
+    else jsonb_path_query_array(p_old, '$.conditions[*] ? (@.type == $type)', jsonb_build_object('type', share.name))
+      <> jsonb_path_query_array(p_new, '$.conditions[*] ? (@.type == $type)', jsonb_build_object('type', share.name))
+    end
+  order by part.name limit 1
+$$;
+
+-- Controllers' parts of a status are written by the driver alone: in functions that check whose pass it is, and that say
+-- so by the setting plumbline.writer. For a kind without controllers here, everything is as free as before.
+-- It runs with the rights of the writer and without settings of its own, which would cost every status write another 5 µs;
+-- so it costs 5 µs of 56, and writes of anything else nothing. Whoever could trick it by a search_path could as well set
+-- plumbline.writer: raw SQL may, what comes over HTTP can do neither.
+create function plumbline.guard_status() returns trigger
+language plpgsql as $$
+declare
+  foreign_part text;
+begin
+  perform from plumbline.controller c where c.api_group = new.api_group and c.kind = new.kind;
+  if not found or current_setting('plumbline.writer', true) <> '' then
+    return new;
+  end if;
+  foreign_part := plumbline.foreign_status_part(new.api_group, new.kind, old.status, new.status);
+  if foreign_part is not null then
+    raise exception '%, and is written by its passes alone', foreign_part
+      using errcode = 'PL403', column = 'status',
+        hint = 'Leave it as it is: a patch that does not name it, or what was read. Conditions and fields of your own can be written beside it.';
+  end if;
+  return new;
+end
+$$;
+
+-- Behind rules_update, which ends writes that change nothing.
+create trigger status_guard before update of status on plumbline.resource for each row
+  when (new.status is distinct from old.status) execute function plumbline.guard_status();
+
+grant execute on function plumbline.foreign_status_part to plumbline_server;
