@@ -9,24 +9,37 @@
 import { insideDatabase } from '#adapters/postgres/servers/inside.ts';
 import { serverDatabases } from '#adapters/postgres/servers/databases.ts';
 import { serverRoles } from '#adapters/postgres/servers/roles.ts';
-import { openWorkSession, type SessionLimits, type WorkSession } from '#adapters/postgres/servers/work-session.ts';
+import {
+  openWorkSession,
+  type SessionLimits,
+  type WorkSession,
+  type WorkSessionOptions,
+} from '#adapters/postgres/servers/work-session.ts';
 import {
   UnknownServer,
   type DatabaseServer,
   type DatabaseServers,
   type MarkedObject,
-  type ServerWork,
 } from '#core/ports/database-servers.ts';
 
 const DEFAULT_PORT = 5432;
 
 // The outer session has to outlive the inner ones, for it has the lock that successors look at first. Each statement
-// inside is preceded by one outside; so 15 s for the statement and 5 s of silence must be less than the outer silence.
+// inside is preceded by one outside; so the inner statement and the inner silence together must be shorter than the outer
+// silence. Making a database copies 8 MB and waits for the disk.
 const OUTER: SessionLimits = { silenceMs: 25_000, statementTimeoutMs: 40_000 };
 const INNER: SessionLimits = { silenceMs: 5_000, statementTimeoutMs: 15_000 };
 
+export interface DatabaseServersOptions {
+  /** After which the server ends the session of a process that has fallen silent. @default 25,000 */
+  readonly silenceMs?: number;
+}
+
 /** @param urls by the servers' names; each leads to a maintenance database, such as `postgres`. */
-export function postgresDatabaseServers(urls: ReadonlyMap<string, string>): DatabaseServers {
+export function postgresDatabaseServers(
+  urls: ReadonlyMap<string, string>,
+  { silenceMs = OUTER.silenceMs }: DatabaseServersOptions = {},
+): DatabaseServers {
   return {
     names: [...urls.keys()],
     open(server, work) {
@@ -35,13 +48,14 @@ export function postgresDatabaseServers(urls: ReadonlyMap<string, string>): Data
         const known = urls.size === 0 ? 'there is none' : `there are: ${[...urls.keys()].join(', ')}`;
         throw new UnknownServer(`no database server "${server}" is configured; ${known}`);
       }
-      return openServer(server, url, work);
+      return openServer({ server, url, work, limits: { ...OUTER, silenceMs } });
     },
   };
 }
 
-function openServer(server: string, url: string, work: ServerWork): DatabaseServer {
-  const session = openWorkSession({ server, url, work, limits: OUTER });
+function openServer(options: WorkSessionOptions): DatabaseServer {
+  const { server, url } = options;
+  const session = openWorkSession(options);
   const inner = new Map<string, WorkSession>();
   const { hostname, port } = new URL(url);
   return {
@@ -69,8 +83,8 @@ function openServer(server: string, url: string, work: ServerWork): DatabaseServ
   };
 
   function enter(database: string): WorkSession {
-    const options = { server, url: urlOf(url, database), work, limits: INNER };
-    const opened = inner.get(database) ?? keptBy(session, openWorkSession(options));
+    const opened =
+      inner.get(database) ?? keptBy(session, openWorkSession({ ...options, url: urlOf(url, database), limits: INNER }));
     inner.set(database, opened);
     return opened;
   }

@@ -16,13 +16,19 @@ import { isEmpty, roleRepair } from '#functions/reconcile/kinds/role-repair.ts';
  * @throws {TerminalError} for an extension that cannot be had.
  */
 export async function converge(ctx: DatabaseContext, server: DatabaseServer, place: DatabasePlace): Promise<void> {
-  const sight = await look(ctx, server, place);
-  refuseStrangers(ctx, place, sight);
-  await convergeRole(ctx, server, place, sight.role);
-  await convergeDatabase(ctx, server, place, sight.database);
+  const before = await look(ctx, server, place);
+  refuseStrangers(ctx, place, before);
+  const isRoleNew = await convergeRole(ctx, server, place, before.role);
+  const isDatabaseNew = await convergeDatabase(ctx, server, place, before.database);
   ctx.report('host', server.host);
   ctx.report('port', server.port);
-  await convergeExtensions(ctx, server, place, sight.database);
+  const now = isRoleNew || isDatabaseNew ? await look(ctx, server, place) : before;
+  if (now.role?.ownership !== 'ours' || now.database?.ownership !== 'ours') {
+    throw new Error(
+      `somebody else is at database "${place.database}" on server "${place.server}"; it is looked at again`,
+    );
+  }
+  await convergeExtensions(ctx, server, place, now.database);
 }
 
 function refuseStrangers(ctx: DatabaseContext, place: DatabasePlace, { role, database }: Sight): void {
@@ -44,30 +50,35 @@ function refuseStrangers(ctx: DatabaseContext, place: DatabasePlace, { role, dat
   );
 }
 
+/** @returns whether something was changed; so do the next one. */
 async function convergeRole(
   ctx: DatabaseContext,
   { roles }: DatabaseServer,
   { owner }: DatabasePlace,
   role: Found<ExternalRole> | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const { spec, status } = ctx.object;
   const isRotated = spec.rotationToken !== undefined && spec.rotationToken !== status.rotationToken;
   const kept = isRotated ? undefined : status.password;
-  // A crash before the end of the pass loses it, and the next pass makes another one.
   const password = kept ?? newPassword();
+  // Only afterwards: what was not seen to be set is made anew.
+  const report = (): void => {
+    ctx.report('password', password);
+    ctx.report('rotationToken', isRotated ? spec.rotationToken : status.rotationToken);
+  };
   if (!role) {
     const comment = markerText(ctx.marker);
     await ctx.act(`create role ${owner}`, () => roles.create({ name: owner, comment, password }));
+    report();
     ctx.event('Normal', 'RoleCreated', `role "${owner}" was made`);
-  } else {
-    const change: RoleChange = { ...roleRepair(role), ...(kept === undefined && { password }) };
-    if (!isEmpty(change)) {
-      await ctx.act(`change role ${owner}`, () => roles.change(owner, change));
-      ctx.event('Normal', 'RoleChanged', `role "${owner}": ${Object.keys(change).join(', ')}`);
-    }
+    return true;
   }
-  ctx.report('password', password);
-  ctx.report('rotationToken', isRotated ? spec.rotationToken : status.rotationToken);
+  const change: RoleChange = { ...roleRepair(role), ...(kept === undefined && { password }) };
+  if (isEmpty(change)) return false;
+  await ctx.act(`change role ${owner}`, () => roles.change(owner, change));
+  report();
+  ctx.event('Normal', 'RoleChanged', `role "${owner}": ${Object.keys(change).join(', ')}`);
+  return true;
 }
 
 async function convergeDatabase(
@@ -75,14 +86,14 @@ async function convergeDatabase(
   { databases }: DatabaseServer,
   { database: name, owner }: DatabasePlace,
   database: FoundDatabase | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const comment = markerText(ctx.marker);
   const { connectionLimit } = ctx.object.spec;
   if (!database) {
     const draft = draftName(ctx.object.metadata.uid);
     await ctx.act(`create database ${name}`, () => databases.create({ name, draft, owner, connectionLimit, comment }));
     ctx.event('Normal', 'DatabaseCreated', `database "${name}" was made`);
-    return;
+    return true;
   }
   const isGiven = database.owner !== owner;
   const change: DatabaseChange = {
@@ -92,19 +103,20 @@ async function convergeDatabase(
     ...(database.isOpenToAll && { closeToAll: true }),
     ...((!database.ownerHasAll || isGiven) && { giveOwnerAll: owner }),
   };
-  if (isEmpty(change)) return;
+  if (isEmpty(change)) return false;
   await ctx.act(`change database ${name}`, () => databases.change(name, change));
   ctx.event('Normal', 'DatabaseChanged', `database "${name}": ${Object.keys(change).join(', ')}`);
+  return true;
 }
 
 async function convergeExtensions(
   ctx: DatabaseContext,
   server: DatabaseServer,
   { database: name, owner }: DatabasePlace,
-  database: FoundDatabase | undefined,
+  { extensions: present = [] }: FoundDatabase,
 ): Promise<void> {
   const { extensions: wanted = [] } = ctx.object.spec;
-  const missing = wanted.filter((extension) => !database?.extensions.includes(extension));
+  const missing = wanted.filter((extension) => !present.includes(extension));
   for (const extension of missing) {
     try {
       await ctx.act(`create extension ${extension}`, () => server.inside(name).createExtension(extension, owner));

@@ -7,8 +7,8 @@ import { type DatabaseContext, type DatabasePlace, externalId } from '#functions
 
 export type Found<External> = External & { readonly ownership: Ownership };
 
-/** With the extensions that it has, when it is ours. */
-export type FoundDatabase = Found<ExternalDatabase> & { readonly extensions: readonly string[] };
+/** With the extensions that it has, when it is ours and can be entered. */
+export type FoundDatabase = Found<ExternalDatabase> & { readonly extensions: readonly string[] | undefined };
 
 export interface Sight {
   readonly role: Found<ExternalRole> | undefined;
@@ -41,8 +41,9 @@ async function lookAtDatabase(
   const found = await ctx.observe('database', id, async () => {
     const database = withOwnership(ctx, await server.databases.read(place.database));
     if (!database) return undefined;
-    const isOurs = database.ownership === 'ours';
-    return { ...database, extensions: isOurs ? await server.inside(place.database).extensions() : [] };
+    // We enter with the owner's rights, and it may have lost them.
+    const isOpen = database.ownership === 'ours' && database.ownerHasAll;
+    return { ...database, extensions: isOpen ? await server.inside(place.database).extensions() : undefined };
   });
   return known(found, `database "${place.database}" on server "${place.server}"`);
 }

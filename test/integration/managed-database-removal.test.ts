@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type DatabaseWorld, openDatabaseWorld } from '#test/support/database-world.ts';
+import { conditionOf, type MemoryPasses } from '#test/support/memory-passes.ts';
+
+let world: DatabaseWorld;
+
+beforeAll(async () => {
+  world = await openDatabaseWorld();
+});
+
+afterAll(() => world.close());
+
+async function make(spec: Parameters<MemoryPasses['put']>[2] = {}): Promise<MemoryPasses> {
+  const tenant = world.newTenant();
+  tenant.put(world.database, 'orders', spec);
+  expect(await tenant.settle(world.database, 'orders')).toMatchObject({ result: 'done', error: undefined });
+  return tenant;
+}
+
+/** What of the tenant is on the server: databases, drafts and roles. */
+async function left({ tenant, installation }: MemoryPasses): Promise<readonly string[]> {
+  const rows = await world.sql(`
+    select datname as name from pg_database where datname like '${tenant}\\_%'
+      or shobj_description(oid, 'pg_database') like 'plumbline:${installation}/%' and datname like 'plumbline\\_%'
+    union all select rolname from pg_roles where rolname like '${tenant}\\_%' order by 1`);
+  return rows.map(({ name }) => String(name));
+}
+
+function connect(tenant: MemoryPasses): ReturnType<DatabaseWorld['connect']> {
+  const status = tenant.status(world.database, 'orders');
+  return world.connect(`${tenant.tenant}_orders`, String(status['owner']), String(status['password']));
+}
+
+describe('a ManagedDatabase that is deleted', () => {
+  test('is gone with its owner, and what the owner had in it', async () => {
+    const tenant = await make({ extensions: ['citext'] });
+    const owner = connect(tenant);
+    await owner`create table things ()`;
+    await owner.end();
+    tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([]);
+  });
+
+  test('needs no server when nothing was ever to be made', async () => {
+    const tenant = world.newTenant();
+    tenant.put(world.database, 'orders', { server: 'nowhere' });
+    await tenant.settle(world.database, 'orders');
+    tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+  });
+
+  test('waits for the RoleBindings that name it, those that are being deleted too', async () => {
+    const tenant = await make();
+    tenant.put(world.binding, 'ann', { database: 'orders', subject: 'ann', role: 'reader' });
+    tenant.put(world.binding, 'elsewhere', { database: 'bills', subject: 'ann', role: 'reader' });
+    tenant.remove(world.database, 'orders');
+    const blocked = { result: 'blocked' };
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject(blocked);
+    const message = JSON.stringify(tenant.status(world.database, 'orders')['conditions']);
+    expect(message).toContain('the database is named by RoleBindings: ann; delete them');
+    tenant.remove(world.binding, 'ann');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject(blocked);
+    expect(await tenant.pass(world.binding, 'ann')).toMatchObject({ result: 'finalized' });
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+  });
+
+  test('wakes up for bindings that go', async () => {
+    const [watch] = world.database.controllers[0]?.watches ?? [];
+    const binding = (deletionTimestamp: string | null) => ({
+      apiVersion: 'plumbline.dev/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'x', deletionTimestamp },
+      spec: { database: 'orders' },
+    });
+    const ctx = { list: async () => [] };
+    expect(await watch?.map(binding('2026-11-29T10:00:00Z'), ctx)).toEqual([{ name: 'orders' }]);
+    expect(await watch?.map(binding(null), ctx)).toEqual([]);
+  });
+
+  test('waits while sessions are connected, and looks again soon', async () => {
+    const tenant = await make();
+    const session = connect(tenant);
+    await session`select`;
+    tenant.remove(world.database, 'orders');
+    const pass = await tenant.pass(world.database, 'orders');
+    expect(pass).toMatchObject({ result: 'blocked', nextMs: 5_000 });
+    expect(conditionOf(tenant.status(world.database, 'orders'), 'Ready')).toBe('False Deleting');
+    expect(await left(tenant)).toHaveLength(2);
+    await session.end();
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([]);
+  });
+
+  test('ends the sessions where the spec says so', async () => {
+    const tenant = await make({ force: true });
+    const session = connect(tenant);
+    await session`select`;
+    tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([]);
+    await session.end({ timeout: 0 });
+  });
+
+  test('stays with its owner where the spec says so, and is nobody’s', async () => {
+    const tenant = await make({ deletionPolicy: 'Retain' });
+    const session = connect(tenant);
+    await session`select`;
+    tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([`${tenant.tenant}_orders`, `${tenant.tenant}_orders_owner`]);
+    expect(
+      await session`select shobj_description(oid, 'pg_database') as comment from pg_database
+      where datname = current_database()`,
+    ).toEqual([{ comment: null }]);
+    await session.end();
+  });
+
+  test.each([
+    ['database', 'comment on database %d is null'],
+    ['database', "comment on database %d is 'plumbline:other/plumbline.dev/ManagedDatabase/1'"],
+    ['role', 'comment on role %o is null'],
+  ])('leaves a %s that is not its own any more: %s', async (what, change) => {
+    const tenant = await make();
+    const name = `${tenant.tenant}_orders`;
+    await world.sql(change.replace('%d', `"${name}"`).replace('%o', `"${name}_owner"`));
+    if (what === 'database') await world.sql(`alter database "${name}" owner to plumbline`);
+    tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([what === 'database' ? name : `${name}_owner`]);
+  });
+
+  test('tells what its owner has elsewhere, and waits until that is gone', async () => {
+    const tenant = await make();
+    const owner = `"${tenant.tenant}_orders_owner"`;
+    await world.sql(
+      `create table kept_${tenant.tenant} (); grant select on kept_${tenant.tenant} to ${owner}`,
+      'postgres',
+    );
+    tenant.remove(world.database, 'orders');
+    const pass = await tenant.pass(world.database, 'orders');
+    expect(pass.error).toContain(`privileges for table public.kept_${tenant.tenant}; revoke or reassign that`);
+    await world.sql(`drop table kept_${tenant.tenant}`, 'postgres');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+  });
+});
+
+describe('orphans', () => {
+  test('are found by the marker of the installation, and removed if they still bear it', async () => {
+    const tenant = await make();
+    const sweep = world.database.controllers[0]?.sweep;
+    const ctx = { installation: tenant.installation, signal: new AbortController().signal, log: console as never };
+    const uid = tenant.read(world.database, 'orders')?.metadata.uid ?? '';
+    const found = (await sweep?.list(ctx))?.filter(({ ownerUid, id }) => ownerUid === uid && id.startsWith('local/'));
+    expect(found).toEqual([
+      { class: 'database', id: `local/${tenant.tenant}_orders`, ownerUid: uid },
+      { class: 'role', id: `local/${tenant.tenant}_orders_owner`, ownerUid: uid },
+    ]);
+    await world.sql(`comment on database "${tenant.tenant}_orders" is 'somebody else'`);
+    await expect(sweep?.remove(found?.[0] as never, ctx)).rejects.toThrow('does not bear our marker any more');
+    await world.sql(`drop database "${tenant.tenant}_orders"`);
+    for (const orphan of found ?? [])
+      await sweep?.remove(orphan, { ...ctx, log: { ...console, info: () => undefined } as never });
+    expect(await left(tenant)).toEqual([]);
+  });
+});

@@ -1,0 +1,106 @@
+/** A real PostgreSQL server for managed databases: with the login of an RDS-like service, and a look at what is there. */
+
+import { randomBytes } from 'node:crypto';
+import postgres from 'postgres';
+import { inject } from 'vitest';
+import { postgresDatabaseServers } from '#adapters/postgres/servers/database-servers.ts';
+import type { Kind } from '#core/kind.ts';
+import type { DatabaseServers } from '#core/ports/database-servers.ts';
+import { managedDatabase } from '#functions/reconcile/kinds/managed-database.ts';
+import { roleBinding } from '#functions/reconcile/kinds/role-binding.ts';
+import { createMemoryPasses, type MemoryPasses } from '#test/support/memory-passes.ts';
+
+export interface DatabaseWorld {
+  readonly servers: DatabaseServers;
+  /** Of the login that controllers use: CREATEDB, CREATEROLE, and no superuser. */
+  readonly url: string;
+  readonly database: Kind;
+  readonly binding: Kind;
+  /** A tenant of its own. */
+  newTenant(): MemoryPasses;
+  /** Runs SQL as the superuser. */
+  sql(text: string, database?: string): Promise<readonly postgres.Row[]>;
+  /** A session as this role, to be closed by the test. */
+  connect(database: string, role: string, password: string): postgres.Sql;
+  close(): Promise<void>;
+}
+
+export interface DatabaseWorldOptions {
+  /** Of the controllers' login. @default false */
+  readonly isSuperuser?: boolean;
+  /** Through which the controllers connect. */
+  readonly proxyPort?: number;
+}
+
+export async function openDatabaseWorld({
+  isSuperuser = false,
+  proxyPort,
+}: DatabaseWorldOptions = {}): Promise<DatabaseWorld> {
+  const adminUrl = inject('postgresAdminUrl');
+  const suffix = randomBytes(5).toString('hex');
+  const login = `managing-${suffix}`;
+  const rights = isSuperuser ? 'superuser' : 'createdb createrole';
+  await run(
+    adminUrl,
+    `create role "${login}" login ${rights} password 'secret'; grant pg_signal_backend to "${login}"`,
+  );
+  const url = new URL(adminUrl);
+  url.username = login;
+  url.password = 'secret';
+  url.pathname = '/postgres';
+  if (proxyPort !== undefined) url.port = String(proxyPort);
+  const servers = postgresDatabaseServers(
+    new Map([
+      ['local', url.href],
+      ['other', url.href],
+    ]),
+  );
+  const tenants: string[] = [];
+  return {
+    servers,
+    url: url.href,
+    database: managedDatabase({ servers }) as unknown as Kind,
+    binding: roleBinding({ servers }) as unknown as Kind,
+    newTenant() {
+      const tenant = `t${randomBytes(5).toString('hex')}`;
+      tenants.push(tenant);
+      return createMemoryPasses(tenant, `test-${suffix}`);
+    },
+    sql: (text, database) => run(databaseUrl(adminUrl, database), text),
+    connect(database, role, password) {
+      const own = new URL(databaseUrl(adminUrl, database));
+      own.username = encodeURIComponent(role);
+      own.password = password;
+      return postgres(own.href, { max: 1, onnotice: () => undefined, fetch_types: false });
+    },
+    async close() {
+      for (const tenant of tenants) await removeAll(adminUrl, tenant);
+      await run(adminUrl, `drop owned by "${login}" cascade`);
+      await run(databaseUrl(adminUrl, 'postgres'), `drop owned by "${login}" cascade; drop role "${login}"`);
+    },
+  };
+}
+
+/** What tests of failures leave behind. */
+async function removeAll(adminUrl: string, tenant: string): Promise<void> {
+  const databases = await run(adminUrl, `select datname from pg_database where datname like '${tenant}\\_%'`);
+  for (const { datname } of databases) await run(adminUrl, `drop database "${String(datname)}" with (force)`);
+  const roles = await run(adminUrl, `select rolname from pg_roles where rolname like '${tenant}\\_%'`);
+  for (const { rolname } of roles)
+    await run(adminUrl, `drop owned by "${String(rolname)}" cascade; drop role "${String(rolname)}"`);
+}
+
+async function run(url: string, text: string): Promise<readonly postgres.Row[]> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false });
+  try {
+    return await sql.unsafe(text);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+function databaseUrl(adminUrl: string, database: string | undefined): string {
+  const url = new URL(adminUrl);
+  if (database !== undefined) url.pathname = `/${database}`;
+  return url.href;
+}
