@@ -96,7 +96,8 @@ async function open(
   tenants: TenantSet,
   query: Readonly<Record<string, string>> = {},
 ): Promise<SseClient> {
-  const address = `${baseUrl}/watch/v1/events?${new URLSearchParams(query).toString()}`;
+  const named = tenants === '*' ? {} : { tenants: tenants.join(',') };
+  const address = `${baseUrl}/watch/v1/events?${new URLSearchParams({ ...named, ...query }).toString()}`;
   const client = await openSse(address, { token: await token(tenants) });
   await client.waitFor(({ event }) => event === 'READY');
   return client;

@@ -46,9 +46,10 @@ const STORE_WRITERS = 2;
 export async function runScenario(options: ScenarioOptions): Promise<ScenarioReport> {
   const database = await createTestDatabase();
   const sql = connect(database.url, { applicationName: 'test', maxConnections: STORE_WRITERS + 2 });
+  // The instance's own first write, the tenant that is in every installation, is a change like any other.
+  await installWitness(sql);
   const instance = await startLocalInstance({ databaseUrl: database.url, env: logOf(options) });
   try {
-    await installWitness(sql);
     if (options.sabotage !== undefined) await sql.unsafe(options.sabotage);
     await createTenants(sql, TENANTS);
     return await play(options, database.url, sql, instance);
