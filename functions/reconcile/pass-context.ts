@@ -30,7 +30,8 @@ export function createPassContext(options: PassContextOptions): PassContext {
   const { row } = pass;
   const owned = [controller.summary, ...controller.conditions];
   return {
-    object: resourceObject(row) as PassContext['object'],
+    // One without status has none in its JSON.
+    object: { status: {}, ...resourceObject(row) } as PassContext['object'],
     tenant: row.tenant,
     marker: { installation, kind: `${kind.group}/${kind.kind}`, uid: row.uid },
     fencingToken: pass.fencingToken,
