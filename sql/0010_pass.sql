@@ -112,8 +112,9 @@ $$;
 create function plumbline.claim_passes(
   p_controllers text[], p_holder text, p_lease interval, p_limit integer, p_after_tenant text
 ) returns table (
-  controller text, uid uuid, fencing_token bigint, was_abandoned boolean, touches bigint, attempts integer,
-  item_class smallint, stream bigint
+  controller text, fencing_token bigint, was_abandoned boolean, touches bigint, attempts integer, item_class smallint,
+  -- As it was when its touches were counted, and no earlier: a change in between would be taken for seen.
+  object plumbline.resource
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 #variable_conflict use_column
@@ -123,6 +124,7 @@ declare
   one text;
   found_controllers text[];
   found_uids uuid[];
+  started integer;
   overdue_room constant integer := case when p_limit >= 4 then p_limit / 4 when random() < 0.25 then 1 else 0 end;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -160,7 +162,7 @@ begin
     with due as (
       -- Whoever ends a pass of this object holds the lock: its lease is about to change.
       select distinct on (u.uid) u.controller, u.uid from unnest(controllers, uids) u (controller, uid)
-      where pg_try_advisory_xact_lock(hashtextextended('plumbline/pass/' || u.uid, 0)) order by u.uid
+      where exists (select from plumbline.resource o where o.uid = u.uid) and pg_try_advisory_xact_lock(hashtextextended('plumbline/pass/' || u.uid, 0)) order by u.uid
     ), leased as (
       insert into plumbline.pass_lease as l (uid, holder, fencing_token, expires_at)
         select due.uid, p_holder, 1, clock_timestamp() + p_lease from due order by due.uid
@@ -169,10 +171,16 @@ begin
         where l.expires_at <= clock_timestamp()
         returning l.uid, l.fencing_token, l.was_abandoned
     )
-    select due.controller, leased.uid, leased.fencing_token, leased.was_abandoned, w.touches, w.attempts, w.class,
-      (select s.id from plumbline.stream s where s.tenant = w.tenant and s.closed_at is null)
+    select due.controller, leased.fencing_token, leased.was_abandoned, w.touches, w.attempts, w.class, r
     from leased join due on due.uid = leased.uid
-    join plumbline.work_item w on w.controller = due.controller and w.uid = due.uid;
+    join plumbline.work_item w on w.controller = due.controller and w.uid = due.uid
+    join plumbline.resource r on r.uid = leased.uid;
+  get diagnostics started = row_count;
+  if started < cardinality(uids) then
+    -- Touched by others when the object was gone already.
+    delete from plumbline.work_item w where w.uid = any (uids)
+      and not exists (select from plumbline.resource o where o.uid = w.uid);
+  end if;
 end
 $$;
 

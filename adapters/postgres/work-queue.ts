@@ -40,7 +40,7 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
         )
         select c.controller, c.fencing_token as "fencingToken", c.was_abandoned as "wasAbandoned", c.touches,
           c.attempts, c.item_class as "itemClass", ${storedColumns(sql)}
-        from claimed c cross join lateral (select * from plumbline.resource r where r.uid = c.uid offset 0) r`,
+        from claimed c cross join lateral (select (c.object).*) r`,
       );
       lastTenant = rows.findLast((row) => row.itemClass < 2)?.tenant ?? lastTenant;
       return rows.map(toPass);
