@@ -15,6 +15,7 @@ import { benchBulkInKafka } from '#test/bench/bulk-in-kafka.ts';
 import { benchIdleTopics } from '#test/bench/idle-topics.ts';
 import { withKafka } from '#test/bench/kafka.ts';
 import { benchPublishKafka } from '#test/bench/publish-kafka.ts';
+import { benchReconcile } from '#test/bench/reconcile.ts';
 import { benchResume } from '#test/bench/resume.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   list: () => onInstance(benchList),
   fanout: () => onInstance(benchFanOut),
   idle: () => onInstance(benchIdle),
+  reconcile: benchReconcile,
   'publish-kafka': benchPublishKafka,
   'bulk-kafka': () => inKafka(benchBulkInKafka),
   'latency-kafka': () => inKafka(benchLatency),
