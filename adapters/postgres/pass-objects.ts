@@ -20,7 +20,8 @@ export function postgresPassObjects(sql: Sql): PassObjects {
         () => sql<ResourceRow[]>`
         select ${shownColumns(sql)} from plumbline.resource r
         join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind
-        where r.api_group = ${kind.group} and r.kind = ${kind.kind} and r.tenant = ${tenant} and r.name = ${name}`,
+        where r.api_group = ${kind.group} and r.kind = ${kind.kind} and r.name = ${name}
+          and r.tenant = case k.scope when 'Cluster' then 'system' else ${tenant}::text end`,
       );
       return row && resourceObject(row);
     },
@@ -33,7 +34,8 @@ export function postgresPassObjects(sql: Sql): PassObjects {
           () => sql<ResourceRow[]>`
           select ${shownColumns(sql)} from plumbline.resource r
           join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind
-          where r.api_group = ${kind.group} and r.kind = ${kind.kind} and r.tenant = ${tenant} and r.name > ${after}
+          where r.api_group = ${kind.group} and r.kind = ${kind.kind} and r.name > ${after}
+            and r.tenant = case k.scope when 'Cluster' then 'system' else ${tenant}::text end
           order by r.name limit ${PAGE}`,
         );
         all.push(...rows.map(resourceObject));

@@ -100,8 +100,9 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
     },
 
     async finishWatchChanges(changes: readonly WatchChange[], targets: readonly MappedTarget[]): Promise<void> {
-      const text = (value: (target: MappedTarget['target']) => string | undefined): (string | null)[] =>
-        targets.map(({ target }) => value(target) ?? null);
+      // Arrays hold no nulls: what a target is not named by is empty.
+      const text = (value: (target: MappedTarget['target']) => string | undefined): string[] =>
+        targets.map(({ target }) => value(target) ?? '');
       await guarded(
         'work queue',
         () => sql`
@@ -112,7 +113,7 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
             ${text((target) => ('uid' in target ? target.uid : undefined))}::text[]) t (controller, tenant, name, uid)
           join plumbline.controller c on c.name = t.controller
           join plumbline.resource r on r.api_group = c.api_group and r.kind = c.kind
-            and case when t.uid is null then r.tenant = t.tenant and r.name = t.name else r.uid::text = t.uid end
+            and case when t.uid = '' then r.tenant = t.tenant and r.name = t.name else r.uid::text = t.uid end
         )
         select plumbline.finish_watch_changes(${changes.map(({ id }) => String(id))}::bigint[],
           array(select controller from named order by uid, controller), array(select uid from named order by uid, controller),

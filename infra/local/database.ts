@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import { SchemaMismatch, migrate } from '#adapters/postgres/migrate.ts';
+import { withSession } from '#adapters/postgres/session.ts';
 import { type Config, maskDatabaseUrl } from '#infra/local/config.ts';
 import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
 import { StartError, messageOf } from '#infra/local/start-error.ts';
@@ -25,7 +26,12 @@ export async function openDatabase(config: Config, log: Logger): Promise<LocalDa
 }
 
 async function startEmbedded(config: Config, log: Logger): Promise<LocalDatabase> {
-  return startEmbeddedPostgres({ dataDir: config.dataDir, log: log.child({ component: 'postgres' }) });
+  const server = await startEmbeddedPostgres({ dataDir: config.dataDir, log: log.child({ component: 'postgres' }) });
+  // Managed databases lie on it too, and their roles have no business in Plumbline's own.
+  await withSession(server.url, { applicationName: 'plumbline start' }, async (sql) => {
+    await sql`revoke all on database plumbline from public`;
+  });
+  return server;
 }
 
 function given(url: string): LocalDatabase {

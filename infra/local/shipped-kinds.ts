@@ -3,10 +3,11 @@
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresTenantStreams } from '#adapters/postgres/tenant-streams.ts';
 import type { Kind } from '#core/kind.ts';
-import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import type { TopicAdmin } from '#core/ports/topics.ts';
+import { databaseKinds } from '#functions/reconcile/kinds/database-kinds.ts';
 import { tenants } from '#functions/reconcile/kinds/tenant.ts';
 import type { Config } from '#infra/local/config.ts';
+import { databaseServers } from '#infra/local/database-servers.ts';
 
 export interface ShippedKindsOptions {
   readonly config: Config;
@@ -15,8 +16,16 @@ export interface ShippedKindsOptions {
   readonly topicAdmin: TopicAdmin | undefined;
 }
 
-export function shippedKinds({ config, sql, topicAdmin }: ShippedKindsOptions): readonly Kind[] {
+export function shippedKinds({ config, databaseUrl, sql, topicAdmin }: ShippedKindsOptions): readonly Kind[] {
   const streams = postgresTenantStreams(sql, topicAdmin);
-  const tenant = tenants({ streams, graceMs: config.tenantGraceSeconds * 1_000 });
-  return [tenant, ...SHIPPED_KINDS.filter(({ kind }) => kind !== tenant.kind)];
+  // The embedded server is at hand for managed databases; one that was given is not ours to fill.
+  const local = config.databaseUrl === undefined ? { local: withDatabase(databaseUrl, 'postgres') } : {};
+  const servers = databaseServers({ ...local, ...config.databaseServers });
+  return [tenants({ streams, graceMs: config.tenantGraceSeconds * 1_000 }), ...databaseKinds({ servers })];
+}
+
+function withDatabase(databaseUrl: string, name: string): string {
+  const url = new URL(databaseUrl);
+  url.pathname = `/${name}`;
+  return url.href;
 }

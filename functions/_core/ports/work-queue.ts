@@ -124,7 +124,7 @@ export interface MappedTarget {
 
 /** What passes read and write besides their own object. */
 export interface PassObjects {
-  /** One object as it is now, without secrets. */
+  /** One object as it is now, without secrets; of a cluster-scoped kind whatever the tenant. */
   get(tenant: string, kind: KindName, name: string): Promise<ResourceObject | undefined>;
   /** All objects of a kind in a tenant as they are now, without secrets; complete, or it throws. */
   list(tenant: string, kind: KindName): Promise<readonly ResourceObject[]>;

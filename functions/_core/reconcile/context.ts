@@ -57,7 +57,7 @@ export interface PassContext<Spec extends object = object, Status extends object
   report(field: string & keyof Status, value: JsonValue | undefined): void;
   /** Tells why something changed: kept with the object for a while, and shown as a Kubernetes Event. */
   event(type: 'Normal' | 'Warning', reason: string, message: string): void;
-  /** One object of the same tenant, as it is now; undefined when there is none. Without secrets. */
+  /** One object of the same tenant, or of a cluster-scoped kind, as it is now; undefined when there is none. Without secrets. */
   get(kind: KindName, name: string): Promise<ResourceObject | undefined>;
   /** All objects of a kind in the same tenant, those being deleted too: complete, or it throws. Without secrets. */
   list(kind: KindName): Promise<readonly ResourceObject[]>;
