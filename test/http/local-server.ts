@@ -28,6 +28,7 @@ export async function startLocalServer(): Promise<LocalServer> {
       DATABASE_URL: database.url,
       DATA_DIR: dataDir,
       KINDS: 'test/http/kinds.ts',
+      TENANT_GRACE_SECONDS: '1',
     },
     { isTerminal: false },
   );

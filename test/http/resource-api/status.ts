@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { createWidget, expectStatus, fieldsOf, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import { createWidget, expectStatus, fieldsOf, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 export function status(open: OpenTarget): void {
@@ -97,6 +97,21 @@ export function status(open: OpenTarget): void {
     expect(fieldsOf(invalid)).toEqual(['status.phase']);
     const answer = await world.controller.patch(path, { status: { phase: 'Open', kopf: { progress: {} } } });
     expect(answer.body.status).toEqual({ phase: 'Open', kopf: { progress: {} } });
+  });
+
+  test('what a controller that runs here reports is written by its passes alone', async () => {
+    const path = `${TENANTS}/${world.tenant}`;
+    const reported = async (): Promise<unknown> => (await world.admin.get(path)).body.status?.observedGeneration;
+    await expect.poll(reported, { timeout: 10_000 }).toBe(1);
+    for (const [forged, words] of [
+      [{ conditions: [] }, 'the condition EventStreamReady belongs to controller plumbline.dev/tenant-stream'],
+      [{ eventStream: { id: '1' } }, 'status.eventStream belongs to controller plumbline.dev/tenant-stream'],
+      [{ observedGeneration: null }, 'status.observedGeneration belongs to the driver'],
+    ] as const) {
+      expectStatus(await world.admin.patch(`${path}/status`, { status: forged }), 403, 'Forbidden', words);
+    }
+    const beside = await world.admin.patch(`${path}/status`, { status: { billing: { plan: 'small' } } });
+    expect(beside.body.status).toMatchObject({ observedGeneration: 1, billing: { plan: 'small' } });
   });
 
   test('editors and viewers do not write status', async () => {

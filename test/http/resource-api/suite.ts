@@ -1,6 +1,6 @@
 /**
  * The resource API as its callers see it, black box: an address and tokens are all it needs. The deployment serves the
- * kinds of `test/http/kinds.ts`. It leaves its tenants behind; their names are never used twice.
+ * kinds of `test/http/kinds.ts`, and lets deleted tenants go within a second (`TENANT_GRACE_SECONDS=1`). It leaves its tenants behind; their names are never used twice.
  */
 
 import { describe } from 'vitest';

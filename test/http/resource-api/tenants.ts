@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 
 import { clientOf, type Client } from '#test/http/client.ts';
-import { expectStatus, fieldsOf, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import {
+  expectStatus,
+  fieldsOf,
+  removeTenant,
+  requestDeletion,
+  TENANTS,
+  uniqueName,
+  useWorld,
+} from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 const PLANETS = '/apis/example.dev/v1/planets';
@@ -28,14 +36,21 @@ export function tenants(open: OpenTarget): void {
     expect((await world.admin.post(widgets, { metadata: { name: 'x' } })).status).toBe(201);
   });
 
-  test('a tenant with objects cannot be deleted; an empty one can, and its name can be used again', async () => {
+  test('a tenant that is deleted waits for its objects, and says so; then it goes, and its name can be used again', async () => {
     const name = uniqueName('t');
     await world.admin.post(TENANTS, { metadata: { name } });
     const widget = `/apis/example.dev/v1/namespaces/${name}/widgets/x`;
     await world.admin.post(widget.slice(0, -2), { metadata: { name: 'x' } });
-    expectStatus(await world.admin.delete(`${TENANTS}/${name}`), 409, 'Conflict', 'still has objects');
-    await world.admin.delete(widget);
-    expect((await world.admin.delete(`${TENANTS}/${name}`)).status).toBe(200);
+    await requestDeletion(world, name);
+    const blocked = async (): Promise<unknown> =>
+      (await world.admin.get(`${TENANTS}/${name}`)).body.status?.conditions?.find(
+        ({ type }: { type: string }) => type === 'DeletionBlocked',
+      );
+    await expect
+      .poll(blocked, { timeout: 10_000 })
+      .toMatchObject({ status: 'True', message: expect.stringContaining('1 widgets.example.dev') });
+    expect((await world.admin.delete(widget)).status).toBe(200);
+    await removeTenant(world, name);
     expectStatus(await world.admin.get(widget.slice(0, -2)), 404, 'NotFound');
     expect((await world.admin.post(TENANTS, { metadata: { name } })).status).toBe(201);
   });

@@ -42,6 +42,18 @@ async function makeWorld(target: Target): Promise<World> {
   return { target, admin, editor, viewer, controller, tenant, widgets, widget: (name) => `${widgets}/${name}` };
 }
 
+/** Deletes a tenant without objects, and waits until its name can be used again: its controller has its stream removed. */
+export async function removeTenant(world: World, name: string): Promise<void> {
+  await requestDeletion(world, name);
+  await expect.poll(async () => (await world.admin.get(`${TENANTS}/${name}`)).status, { timeout: 30_000 }).toBe(404);
+}
+
+/** Asks for a tenant's deletion, which is done later. */
+export async function requestDeletion(world: World, name: string): Promise<void> {
+  const answer = await world.admin.delete(`${TENANTS}/${name}`);
+  expect(answer.status, answer.text).toBe(202);
+}
+
 /** Suites run side by side, and against deployments that were tested before. */
 export function uniqueName(prefix: string): string {
   return `${prefix}-${crypto.randomUUID().slice(0, 13)}`;

@@ -146,7 +146,8 @@ export function events(open: OpenTarget): void {
       const vaults = `/apis/example.dev/v1beta1/namespaces/${world.tenant}/vaults`;
       const name = uniqueName('v');
       await world.editor.post(vaults, { metadata: { name }, spec: { password: 's3cret-password' } });
-      await settle(world);
+      // A list waits for what was written of its kind.
+      expect((await world.editor.get(vaults)).headers.get('warning')).toBeNull();
       const client = await watches.open();
       await world.editor.patch(`${vaults}/${name}`, { spec: { password: 's3cret-changed' } });
       const { event, data } = await client.next();

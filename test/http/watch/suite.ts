@@ -1,6 +1,7 @@
 /**
  * Watch as its clients see it, black box: the addresses and tokens of a deployment are all it needs. The deployment
- * serves the kinds of `test/http/kinds.ts`. It leaves its tenants behind; their names are never used twice.
+ * serves the kinds of `test/http/kinds.ts`, and lets deleted tenants go within a second (`TENANT_GRACE_SECONDS=1`). It
+ * leaves its tenants behind; their names are never used twice.
  */
 
 import { describe } from 'vitest';
