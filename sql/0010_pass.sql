@@ -438,6 +438,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   reported integer;
 begin
+  perform set_config('plumbline.writer', 'driver', true);
   with waiting as (
     select r.uid, string_agg(f || coalesce(', last seen ' || nullif(c.last_seen_at, '-infinity'), ', never seen here'), '; ') as finalizers
     from plumbline.resource r cross join unnest(r.finalizers) f
@@ -452,6 +453,7 @@ begin
     from waiting w where w.uid = r.uid
       and not coalesce(r.status -> 'conditions', '[]') @> '[{"type":"DeletionBlocked","status":"True"}]';
   get diagnostics reported = row_count;
+  perform set_config('plumbline.writer', '', true);
   return reported;
 end
 $$;
