@@ -37,35 +37,43 @@ export function postgresObjectEvents(sql: Sql): ObjectEvents {
   return {
     async list(scope: Scope, { namespace: wanted, conditions, limit, after }: EventListParams): Promise<EventPage> {
       const isAfter = after
-        ? sql`and (e.last_at, ${eventName} collate "C") > (${after.at}::text::timestamptz, ${after.eventName}::text)`
+        ? sql`and (e.last_at, e.name collate "C", e.id) > (${after.at}::text::timestamptz, ${after.name}, ${after.id}::text::uuid)`
         : sql``;
+      // The page first, then its columns: they cost more than to find it.
       const rows = await guarded(
         'events',
         () => sql<EventRow[]>`
-          select e.id::text as id, ${eventName} as "eventName", ${namespace} as namespace, e.api_group as "group",
-            e.version, e.kind, e.name, e.uid::text as uid, s.tenant = ${SYSTEM_TENANT} as "isClusterScoped",
-            e.controller, e.type, e.reason, e.message, e.count, e.first_at as "firstAt", e.last_at as "lastAt",
+          select e.id::text as id, ${eventName} as "eventName", e.namespace, e.api_group as "group", e.version, e.kind,
+            e.name, e.uid::text as uid, e.tenant = ${SYSTEM_TENANT} as "isClusterScoped", e.controller, e.type, e.reason,
+            e.message, e.count, e.first_at as "firstAt", e.last_at as "lastAt",
             to_char(e.last_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
-          from plumbline.object_event e
-          -- Streams of earlier incarnations are closed, and what was told in them with them.
-          join plumbline.stream s on s.id = e.stream and s.tenant = e.tenant and s.closed_at is null
-          -- A Tenant while it lives: another one of its name has another uid.
-          left join plumbline.resource t on s.tenant = ${SYSTEM_TENANT} and e.api_group = 'plumbline.dev'
-            and e.kind = 'Tenant' and t.uid = e.uid
-          where ${wanted === undefined ? isVisible(scope) : isIn(scope, wanted)}
-            ${conditions.reduce((all, condition) => sql`${all} and ${holds(condition)}`, sql``)} ${isAfter}
-          order by e.last_at, ${eventName} collate "C" limit ${limit + 1}`,
+          from (
+            select e.*, ${namespace} as namespace
+            from plumbline.object_event e
+            -- Streams of earlier incarnations are closed, and what was told in them with them.
+            join plumbline.stream s on s.id = e.stream and s.tenant = e.tenant and s.closed_at is null
+            -- A Tenant while it lives: another one of its name has another uid.
+            left join plumbline.resource t on s.tenant = ${SYSTEM_TENANT} and e.api_group = 'plumbline.dev'
+              and e.kind = 'Tenant' and t.uid = e.uid
+            where ${wanted === undefined ? isVisible(scope) : isIn(scope, wanted)}
+              ${conditions.reduce((all, condition) => sql`${all} and ${holds(condition)}`, sql``)} ${isAfter}
+            order by e.last_at, e.name collate "C", e.id limit ${limit + 1}
+          ) e order by e.last_at, e.name collate "C", e.id`,
       );
       return { events: rows.slice(0, limit).map(toEvent), more: rows.length > limit };
     },
   };
 
-  function isVisible(scope: Scope): Fragment {
-    const isInScope = inTenant(sql, scope, undefined, namespace);
-    return seesTenant(scope, SYSTEM_TENANT) ? sql`(s.tenant = ${SYSTEM_TENANT} or ${isInScope})` : isInScope;
+  /** Of two conditions the first is for the index of streams; the second decides. */
+  function isVisible({ tenants }: Scope): Fragment {
+    if (tenants === '*') return sql`true`;
+    const streams = { tenants: [...tenants, SYSTEM_TENANT] };
+    const decides = seesTenant({ tenants }, SYSTEM_TENANT)
+      ? sql`true`
+      : inTenant(sql, { tenants }, undefined, namespace);
+    return sql`${inTenant(sql, streams, undefined, sql`s.tenant`)} and ${decides}`;
   }
 
-  /** The first condition is for the index; the second decides. */
   function isIn(scope: Scope, wanted: string): Fragment {
     return sql`s.tenant in (${wanted}, ${SYSTEM_TENANT}) and ${inTenant(sql, scope, wanted, namespace)}`;
   }
@@ -81,5 +89,5 @@ export function postgresObjectEvents(sql: Sql): ObjectEvents {
 }
 
 function toEvent({ at, ...row }: EventRow): ObjectEvent {
-  return { ...row, place: { at, eventName: row.eventName } };
+  return { ...row, place: { at, name: row.name, id: row.id } };
 }

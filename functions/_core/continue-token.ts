@@ -11,7 +11,7 @@ import { StatusError } from '#core/status-error.ts';
 
 /** What the next page needs to know. */
 export interface ContinueState {
-  /** The next page begins after this object, in the order (tenant, name); of Kubernetes Events, in that of (at, name). */
+  /** The next page begins after this object, in the order (tenant, name); of Kubernetes Events, behind that name `at` a time. */
   readonly after: { readonly tenant: string; readonly name: string; readonly at?: string };
   /** The first page's cursor, which every page repeats. Absent when the first page had none. */
   readonly cursor?: string;

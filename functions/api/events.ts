@@ -16,7 +16,7 @@ import { may, type Verb } from '#http/authorize.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import type { MethodHandler } from '#http/methods.ts';
 import { textParameter } from '#http/query.ts';
-import { continueBinding } from '#core/continue-token.ts';
+import { continueBinding, type ContinueState } from '#core/continue-token.ts';
 import { parseEventSelector } from '#core/event-selector.ts';
 import { visibleTo, type Caller, type Scope } from '#core/identity.ts';
 import { matchesSelector, parseLabelSelector } from '#core/label-selector.ts';
@@ -60,7 +60,7 @@ export function listEvents({ events, store, continueTokens }: ApiDeps): MethodHa
       apiVersion: 'v1',
       kind: 'EventList',
       metadata: {
-        continue: last && continueTokens.seal({ after: { tenant: '', name: last.eventName, at: last.at } }, binding),
+        continue: last && continueTokens.seal({ after: afterPlace(last) }, binding),
       },
     });
     return c.body(`${head.slice(0, -1)},"items":[${page.events.map(eventJson).join(',')}]}\n`, 200, JSON_HEADERS);
@@ -117,6 +117,11 @@ function assertMay(caller: Caller, verb: Verb, tenant: string | undefined): void
   });
 }
 
-function placeOf({ at = '', name }: { readonly at?: string; readonly name: string }): EventPlace {
-  return { at, eventName: name };
+function afterPlace({ at, name, id }: EventPlace): ContinueState['after'] {
+  return { tenant: '', name, at: `${at}/${id}` };
+}
+
+function placeOf({ name, at = '' }: ContinueState['after']): EventPlace {
+  const [time = '', id = ''] = at.split('/');
+  return { at: time, name, id };
 }

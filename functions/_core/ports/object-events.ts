@@ -58,7 +58,9 @@ export interface EventCondition {
 export interface EventPlace {
   /** When it was told last, to the microsecond: RFC 3339. */
   readonly at: string;
-  readonly eventName: string;
+  /** The object's. */
+  readonly name: string;
+  readonly id: string;
 }
 
 export interface EventListParams {
@@ -81,6 +83,6 @@ export interface EventPage {
  * an earlier one of the same name does not exist. Errors are `StatusError`: ServiceUnavailable.
  */
 export interface ObjectEvents {
-  /** One page, in the order of the time when they were told last, then of their names. */
+  /** One page, in the order of the time when they were told last, then of their objects' names. */
   list(scope: Scope, params: EventListParams): Promise<EventPage>;
 }
