@@ -57,17 +57,19 @@ $$;
 
 create type plumbline.claimed_item as (controller text, uid uuid);
 
--- The next due items of one controller and class: changes and deletions by tenants in turn, the rest by time.
-create function plumbline.due_items(p_controller text, p_class smallint, p_after_tenant text, p_limit integer)
-returns setof plumbline.claimed_item
+-- The next due items of one controller and class: changes and deletions by tenants in turn, the rest by time. Leases are
+-- looked up one by one, in a scalar subquery: as a join, a plan for many rows would read them all for each claim.
+create function plumbline.due_items(
+  p_controller text, p_class smallint, p_after_tenant text, p_limit integer, p_chosen uuid[]
+) returns setof plumbline.claimed_item
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   turns text[];
 begin
   if p_class >= 2 then
     return query select w.controller, w.uid from plumbline.work_item w
-      where w.controller = p_controller and w.class = p_class and w.due_at <= clock_timestamp()
-        and not exists (select from plumbline.pass_lease l where l.uid = w.uid and l.expires_at > clock_timestamp())
+      where w.controller = p_controller and w.class = p_class and w.due_at <= clock_timestamp() and w.uid <> all (p_chosen)
+        and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
       order by w.due_at limit p_limit for update of w skip locked;
     return;
   end if;
@@ -98,8 +100,8 @@ begin
     cross join lateral (
       select w.controller, w.uid from plumbline.work_item w
       where w.controller = p_controller and w.class = p_class and w.class < 2 and w.tenant = t.tenant
-        and w.due_at <= clock_timestamp()
-        and not exists (select from plumbline.pass_lease l where l.uid = w.uid and l.expires_at > clock_timestamp())
+        and w.due_at <= clock_timestamp() and w.uid <> all (p_chosen)
+        and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
       order by w.due_at limit ceil(p_limit::numeric / cardinality(turns)) for update of w skip locked
     ) item
     limit p_limit;
@@ -139,7 +141,7 @@ begin
         select w.controller, w.uid, w.due_at from plumbline.work_item w
         where w.controller = c and w.class = any ('{2,3}') and w.class >= 2
           and w.due_at <= clock_timestamp() - interval '10 seconds'
-          and not exists (select from plumbline.pass_lease l where l.uid = w.uid and l.expires_at > clock_timestamp())
+          and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
         order by w.class, w.due_at limit overdue_room for update of w skip locked
       ) w order by w.due_at limit overdue_room
     ) o;
@@ -150,7 +152,7 @@ begin
     foreach one in array p_controllers loop
       exit when cardinality(uids) >= p_limit;
       select array_agg(d.controller), array_agg(d.uid) into found_controllers, found_uids
-        from plumbline.due_items(one, this_class::smallint, p_after_tenant, p_limit - cardinality(uids)) d;
+        from plumbline.due_items(one, this_class::smallint, p_after_tenant, p_limit - cardinality(uids), uids) d;
       controllers := controllers || coalesce(found_controllers, '{}');
       uids := uids || coalesce(found_uids, '{}');
     end loop;

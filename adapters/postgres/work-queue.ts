@@ -77,7 +77,7 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
         from unnest(${[...controllers]}::text[]) c, unnest(array[2, 3]) class cross join lateral (
           select due_at from plumbline.work_item w
           where w.controller = c and w.class = class and w.class >= 2
-            and not exists (select from plumbline.pass_lease l where l.uid = w.uid and l.expires_at > clock_timestamp())
+            and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
           order by due_at limit 1
         ) next (due)`,
       );

@@ -81,6 +81,8 @@ export function postgresWriterSleep({ role, databaseUrl, sql, signal }: WriterSl
   }
 
   async function sleep(drain: Drain): Promise<void> {
+    // A session that is opened now would never be closed.
+    if (signal.aborted) return;
     try {
       session ??= openSession(databaseUrl, {
         applicationName: `plumbline ${role} sleep`,

@@ -21,7 +21,7 @@ export interface Passes {
   readonly busy: number;
   /** Controllers of all kinds. */
   readonly controllers: readonly string[];
-  /** Claims what is due, as far as there is room, and starts it; true when there may be more. */
+  /** Claims what is due, as far as there is room, and starts it; false when nothing was to be had, or there is no room. */
   claim(): Promise<boolean>;
   /** Resolves when a pass has ended, or at once when none runs. */
   ended(): Promise<void>;
@@ -76,7 +76,7 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
     const askedAtMs = performance.now();
     const claimed = await queue.claim(controllers, room);
     for (const pass of claimed) start(pass, askedAtMs);
-    return claimed.length === room;
+    return claimed.length > 0;
   }
 
   function start(pass: ClaimedPass, claimedAtMs: number): void {

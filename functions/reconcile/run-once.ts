@@ -28,10 +28,9 @@ export async function runOnce(deps: ReconcileDeps, { budgetMs, signal }: RunOnce
     const onError = (error: unknown): void => deps.reports?.onError(error);
     while (!isOver()) {
       while (await mapChanges({ ...deps, onError }));
-      const before = passes.busy;
-      const mayBeMore = await passes.claim();
-      if (passes.busy === 0) break;
-      if (!mayBeMore || passes.busy === before) await passes.ended();
+      const hasClaimed = await passes.claim();
+      if (passes.busy === 0 && !hasClaimed) break;
+      if (!hasClaimed) await passes.ended();
     }
   } finally {
     await passes.settled();
