@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { createDrift } from '#test/fault/chaos/drift.ts';
+import { startDrivers, type Drivers } from '#test/fault/chaos/drivers.ts';
+import { readFailures } from '#test/fault/chaos/failures.ts';
+import { findLateReports, findOverlaps, findStepsBack } from '#test/fault/chaos/overlap.ts';
+import { readServerLog, unexplained } from '#test/fault/chaos/server-log.ts';
+import { readTrail } from '#test/fault/chaos/trail.ts';
+import { findProblems } from '#test/fault/chaos/truth.ts';
+import { createUsers } from '#test/fault/chaos/users.ts';
+import { type ChaosWorld, openWorld } from '#test/fault/chaos/world.ts';
+import { seededRandom, testSeed } from '#test/support/random.ts';
+
+/** `PLUMBLINE_TEST_CHAOS_SECONDS=300` for a long run. */
+const CHAOS_MS = Number(process.env['PLUMBLINE_TEST_CHAOS_SECONDS'] ?? 60) * 1_000;
+/** What failed again and again waits up to five minutes before it is tried again; in a minute of chaos it comes to one. */
+const SETTLE_MS = 180_000 + CHAOS_MS;
+const LOOK_EVERY_MS = 500;
+
+let world: ChaosWorld;
+let drivers: Drivers | undefined;
+
+beforeAll(async () => {
+  world = await openWorld();
+});
+
+afterAll(async () => {
+  await drivers?.stop();
+  await world?.close();
+});
+
+test(
+  'drivers that are killed and frozen at any moment make everything true, one pass of an object at a time',
+  { timeout: CHAOS_MS + SETTLE_MS + 60_000 },
+  async () => {
+    const random = seededRandom(testSeed());
+    const hint = `PLUMBLINE_TEST_SEED=${random.seed}`;
+    const users = createUsers(world.sql, random.fork());
+    const drift = createDrift(world, random.fork());
+    drivers = await startDrivers(world.addresses);
+    const chaos = AbortSignal.timeout(CHAOS_MS);
+    await Promise.all([users.act(chaos), drift.make(chaos), drivers.harass(random.fork(), chaos)]);
+
+    await users.tidy();
+    await drift.tidy();
+    const settledMs = await untilSettled();
+    await drivers.stop();
+
+    const { tally } = drivers;
+    const trail = findOverlaps(await readTrail(world.trail));
+    const captured = await findStepsBack(world.sql);
+    const reports = await findLateReports(world.sql);
+    const log = readServerLog(await world.serverLog());
+    const [counts] = await world.sql`select (select count(*) from plumbline.resource)::int as live,
+      (select deadlocks from pg_stat_database where datname = current_database())::int as deadlocks`;
+    const failures = await readFailures(world.sql);
+    console.log(
+      `${hint}: ${JSON.stringify({ ...users.report, drift: drift.report, ...counts })}\n` +
+        `killed ${tally.killed}, frozen ${tally.frozen}, settled after ${Math.round(settledMs)} ms\n` +
+        `${trail.passes} passes in the trail, ${trail.refused} deeds refused there, ${reports.fenced} writes fenced, ` +
+        `${captured.events} events, ${log.definitions} statements on the server\n` +
+        [tally.passes, failures, tally.errors, tally.logged, log.errors].map(listed).join('\n  --\n'),
+    );
+
+    expect(tally.deaths, hint).toEqual([]);
+    expect(trail.overlaps, hint).toEqual([]);
+    expect(log.stepsBack, hint).toEqual([]);
+    expect(captured.wrong, hint).toEqual([]);
+    expect(reports.late, hint).toEqual([]);
+    expect(unexplained(log.errors), hint).toEqual([]);
+    // Otherwise nothing was tried.
+    expect(Math.min(tally.killed, tally.frozen, users.report.deleted, drift.report.done)).toBeGreaterThan(0);
+
+    async function untilSettled(): Promise<number> {
+      const begin = performance.now();
+      for (;;) {
+        const problems = await findProblems(world);
+        const tookMs = performance.now() - begin;
+        if (problems.length === 0) return tookMs;
+        if (tookMs > SETTLE_MS) {
+          throw new Error(
+            `${hint}: not settled after ${SETTLE_MS} ms:\n${problems.join('\n')}\n${listed(drivers?.tally.errors)}`,
+          );
+        }
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      }
+    }
+  },
+);
+
+function listed(counts: ReadonlyMap<string, number> | undefined): string {
+  const entries = [...(counts ?? [])].toSorted(([, a], [, b]) => b - a);
+  return entries.map(([what, count]) => `  ${count} × ${what}`).join('\n');
+}
