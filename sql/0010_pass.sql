@@ -65,10 +65,13 @@ create function plumbline.due_items(
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   turns text[];
+  -- A constant: only so an index is asked for what is due, instead of for all that ever will be.
+  now_at constant timestamptz := clock_timestamp();
 begin
   if p_class >= 2 then
     return query select w.controller, w.uid from plumbline.work_item w
-      where w.controller = p_controller and w.class = p_class and w.due_at <= clock_timestamp() and w.uid <> all (p_chosen)
+      where w.controller = p_controller and w.class = p_class and w.class >= 2 and w.due_at <= now_at
+        and w.uid <> all (p_chosen)
         and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
       order by w.due_at limit p_limit for update of w skip locked;
     return;
@@ -100,7 +103,7 @@ begin
     cross join lateral (
       select w.controller, w.uid from plumbline.work_item w
       where w.controller = p_controller and w.class = p_class and w.class < 2 and w.tenant = t.tenant
-        and w.due_at <= clock_timestamp() and w.uid <> all (p_chosen)
+        and w.due_at <= now_at and w.uid <> all (p_chosen)
         and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
       order by w.due_at limit ceil(p_limit::numeric / cardinality(turns)) for update of w skip locked
     ) item
@@ -127,6 +130,7 @@ declare
   found_controllers text[];
   found_uids uuid[];
   started integer;
+  overdue_since constant timestamptz := clock_timestamp() - interval '10 seconds';
   overdue_room constant integer := case when p_limit >= 4 then p_limit / 4 when random() < 0.25 then 1 else 0 end;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -140,7 +144,7 @@ begin
       select w.controller, w.uid from unnest(p_controllers) c cross join lateral (
         select w.controller, w.uid, w.due_at from plumbline.work_item w
         where w.controller = c and w.class = any ('{2,3}') and w.class >= 2
-          and w.due_at <= clock_timestamp() - interval '10 seconds'
+          and w.due_at <= overdue_since
           and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
         order by w.class, w.due_at limit overdue_room for update of w skip locked
       ) w order by w.due_at limit overdue_room
