@@ -18,12 +18,18 @@ export const EXPLAINED: readonly RegExp[] = [
   /^terminating connection due to (idle-session|idle-in-transaction) timeout/,
   // DROP DATABASE … WITH (FORCE), by a pass or by hand, ends sessions within.
   /^terminating connection due to administrator command/,
+  // A process that was killed gets no answer.
+  /^connection to client lost/,
   // A pass that was told to end while it signed in.
   /^expected SASL response/,
   // Bindings of one subject wait for their turn, and give way.
   /^canceling statement due to (lock|statement) timeout/,
+  // The same, when a pass was about to enter it, or was in it.
   /^database "…" (does not exist|is being accessed by other users)/,
+  // Dropped by hand in the middle of a pass.
   /^role "…" does not exist/,
+  // Of several bindings that go, the last one drops the subject's role: each tries.
+  /^role "…" cannot be dropped because some objects depend on it/,
 ];
 
 const LINE = /^\S+ \S+ \S+ \[\d+\] app=(.*?) (LOG|ERROR|FATAL|PANIC):  (.*)$/gm;
