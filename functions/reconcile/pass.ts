@@ -26,6 +26,8 @@ export interface PassOptions {
   readonly pass: ClaimedPass;
   readonly passSignal: PassSignal;
   readonly installation: string;
+  /** The function has ended, or is not waited for any more: what is left is to tell the store. */
+  readonly onFunctionEnded: () => void;
 }
 
 export interface PassEnded {
@@ -110,6 +112,7 @@ function skipped({ controller }: Scene): Verdict {
 }
 
 async function end(scene: Scene, { result, ...verdict }: Verdict, hung?: Promise<void>): Promise<PassEnded> {
+  scene.onFunctionEnded();
   const { pass, status, findings, hide } = scene;
   const isLooked = result !== 'skipped';
   const isTold = isLooked || findings.conditions.size > 0;
@@ -123,5 +126,6 @@ async function end(scene: Scene, { result, ...verdict }: Verdict, hung?: Promise
     events: findings.events.map((event) => ({ ...event, message: hide(event.message) })),
     keepLease: hung !== undefined,
   };
-  return { result, outcome: await finishPass(scene, passEnd), nextMs: verdict.next.afterMs, hung };
+  const outcome = await finishPass(scene, passEnd);
+  return { result: outcome === 'fenced' ? 'fenced' : result, outcome, nextMs: verdict.next.afterMs, hung };
 }

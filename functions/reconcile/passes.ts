@@ -17,15 +17,17 @@ interface Running {
 }
 
 export interface Passes {
-  /** Passes that take room. */
+  /** There is room for another pass. */
+  readonly hasRoom: boolean;
+  /** Passes that have begun and not ended. */
   readonly busy: number;
   /** Controllers of all kinds. */
   readonly controllers: readonly string[];
   /** Claims what is due, as far as there is room, and starts it; false when nothing was to be had, or there is no room. */
   claim(): Promise<boolean>;
-  /** Resolves when a pass has ended, or at once when none runs. */
+  /** Resolves when there is more room than now, or at once when no pass runs. */
   ended(): Promise<void>;
-  /** Resolves when none takes room any more. */
+  /** Resolves when none is busy any more. */
   settled(): Promise<void>;
   /** Ends all that still run: they begin again elsewhere. */
   end(): void;
@@ -41,6 +43,8 @@ export interface PassesOptions {
 }
 
 const MOST_AT_ONCE = 100;
+/** Passes whose function has ended, and whose end is on its way to the store, take no room; so many of them, in rooms. */
+const MOST_ENDING = 2;
 
 export function createPasses({ deps, installation, onEnded }: PassesOptions): Passes {
   const { queue, leaseMs, reports } = deps;
@@ -50,16 +54,22 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
   const controllers = [...byName.keys()];
   const running = new Map<string, Running>();
   const taking = new Set<Promise<void>>();
+  /** Passes whose function is running. */
+  let calls = 0;
+  let onRoom = (): void => undefined;
   const renewal = setInterval(() => void renew(), leaseMs / 3);
 
   return {
     get busy() {
       return taking.size;
     },
+    get hasRoom() {
+      return roomNow() > 0;
+    },
     controllers,
     claim,
     async ended() {
-      await Promise.race(taking);
+      if (taking.size > 0) await new Promise<void>((resolve) => (onRoom = resolve));
     },
     async settled() {
       while (taking.size > 0) await Promise.all(taking);
@@ -70,8 +80,12 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
     close: () => clearInterval(renewal),
   };
 
+  function roomNow(): number {
+    return Math.min(deps.concurrency - calls, deps.concurrency * (1 + MOST_ENDING) - taking.size, MOST_AT_ONCE);
+  }
+
   async function claim(): Promise<boolean> {
-    const room = Math.min(deps.concurrency - taking.size, MOST_AT_ONCE);
+    const room = roomNow();
     if (room <= 0 || controllers.length === 0) return false;
     const askedAtMs = performance.now();
     const claimed = await queue.claim(controllers, room);
@@ -86,12 +100,23 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
     const passSignal = new PassSignal(leaseMs);
     passSignal.extend(claimedAtMs + leaseMs);
     const entry: Running = { pass, passSignal };
+    // Its lease ran out, or this one could not have been claimed; nobody else would tell it, since only the new one is renewed.
+    running.get(pass.row.uid)?.passSignal.end(new LeaseLost('another pass of this object has begun in this process'));
     running.set(pass.row.uid, entry);
     if (pass.wasAbandoned) {
       deps.logger.warn({ controller: pass.controller, uid: pass.row.uid }, 'the pass before this one never ended');
     }
-    const taken = run({ deps, ...definition, pass, passSignal, installation }, entry).finally(() => {
+    calls += 1;
+    let isCalling = true;
+    const onFunctionEnded = (): void => {
+      if (isCalling) calls -= 1;
+      isCalling = false;
+      onRoom();
+    };
+    const options = { deps, ...definition, pass, passSignal, installation, onFunctionEnded };
+    const taken = run(options, entry).finally(() => {
       taking.delete(taken);
+      onFunctionEnded();
     });
     taking.add(taken);
   }
