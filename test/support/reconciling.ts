@@ -18,7 +18,7 @@ import { runOnce } from '#functions/reconcile/run-once.ts';
 import { kitObjects, type KitObjects } from '#infra/testkit/objects.ts';
 import { kitWork, type Work } from '#infra/testkit/work.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
-import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 
 // What a test puts into spec and status is its own.
@@ -84,11 +84,13 @@ export interface Reconciling extends KitObjects, Work {
   close(): Promise<void>;
 }
 
+/** @param given a migrated database that is dropped in the end. @default one of the run's server */
 export async function prepareReconciling(
   kinds: readonly Kind[],
   tenants: readonly [string, ...string[]] = ['acme'],
+  given?: TestDatabase,
 ): Promise<Reconciling> {
-  const database = await createTestDatabase();
+  const database = given ?? (await createTestDatabase());
   await registerKinds(database.url, [...SHIPPED_KINDS, ...kinds]);
   const sql = connect(database.url, { applicationName: 'test', maxConnections: 10 });
   await createTenants(sql, tenants);
