@@ -57,8 +57,17 @@ $$;
 
 create type plumbline.claimed_item as (controller text, uid uuid);
 
--- The next due items of one controller and class: changes and deletions by tenants in turn, the rest by time. Leases are
--- looked up one by one, in a scalar subquery: as a join, a plan for many rows would read them all for each claim.
+-- Whether a pass of this object may begin, as far as this transaction sees; until its end no other does. What it says yes to
+-- is looked at again once the lease is taken.
+create function plumbline.try_pass(p_uid uuid) returns boolean
+language plpgsql cost 1000 set search_path = pg_catalog, pg_temp as $$
+begin
+  return not exists (select from plumbline.pass_lease where uid = p_uid and expires_at > clock_timestamp())
+    and pg_try_advisory_xact_lock(hashtextextended('plumbline/pass/' || p_uid, 0));
+end
+$$;
+
+-- The next due items of one controller and class: changes and deletions by tenants in turn, the rest by time.
 create function plumbline.due_items(
   p_controller text, p_class smallint, p_after_tenant text, p_limit integer, p_chosen uuid[]
 ) returns setof plumbline.claimed_item
@@ -72,8 +81,8 @@ begin
     return query select w.controller, w.uid from plumbline.work_item w
       where w.controller = p_controller and w.class = p_class and w.class >= 2 and w.due_at <= now_at
         and w.uid <> all (p_chosen)
-        and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
-      order by w.due_at limit p_limit for update of w skip locked;
+        and plumbline.try_pass(w.uid)
+      order by w.due_at limit p_limit;
     return;
   end if;
   with recursive behind as (
@@ -104,16 +113,16 @@ begin
       select w.controller, w.uid from plumbline.work_item w
       where w.controller = p_controller and w.class = p_class and w.class < 2 and w.tenant = t.tenant
         and w.due_at <= now_at and w.uid <> all (p_chosen)
-        and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
-      order by w.due_at limit ceil(p_limit::numeric / cardinality(turns)) for update of w skip locked
+        and plumbline.try_pass(w.uid)
+      order by w.due_at limit ceil(p_limit::numeric / cardinality(turns))
     ) item
     limit p_limit;
 end
 $$;
 
--- Claims up to so many due items of these controllers, one for each object, and takes the objects' leases. Deletions come
--- before changes, those before timers, those before resync; but what has waited for ten seconds gets a fourth of the room,
--- so that no flood of changes starves it. Items without an object are dropped.
+-- Claims up to so many due items of these controllers, one for each object, and takes the objects' leases: they
+-- alone decide, items are not locked. Deletions come before changes, those before timers, those before resync; but what has
+-- waited for ten seconds gets a fourth of the room, so that no flood of changes starves it. Items without an object go.
 create function plumbline.claim_passes(
   p_controllers text[], p_holder text, p_lease interval, p_limit integer, p_after_tenant text
 ) returns table (
@@ -129,6 +138,7 @@ declare
   one text;
   found_controllers text[];
   found_uids uuid[];
+  leased_uids uuid[];
   started integer;
   overdue_since constant timestamptz := clock_timestamp() - interval '10 seconds';
   overdue_room constant integer := case when p_limit >= 4 then p_limit / 4 when random() < 0.25 then 1 else 0 end;
@@ -145,8 +155,8 @@ begin
         select w.controller, w.uid, w.due_at from plumbline.work_item w
         where w.controller = c and w.class = any ('{2,3}') and w.class >= 2
           and w.due_at <= overdue_since
-          and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
-        order by w.class, w.due_at limit overdue_room for update of w skip locked
+          and plumbline.try_pass(w.uid)
+        order by w.class, w.due_at limit overdue_room
       ) w order by w.due_at limit overdue_room
     ) o;
     controllers := controllers || coalesce(found_controllers, '{}');
@@ -164,28 +174,40 @@ begin
   if cardinality(uids) = 0 then
     return;
   end if;
+  with due as (
+    select distinct u.uid from unnest(uids) u (uid)
+  ), leased as (
+    insert into plumbline.pass_lease as l (uid, holder, fencing_token, expires_at)
+      select due.uid, p_holder, 1, clock_timestamp() + p_lease from due order by due.uid
+      on conflict (uid) do update set holder = excluded.holder, fencing_token = l.fencing_token + 1,
+        expires_at = excluded.expires_at, was_abandoned = l.expires_at > '-infinity'
+      where l.expires_at <= clock_timestamp()
+      returning l.uid
+  )
+  select coalesce(array_agg(leased.uid), '{}') into leased_uids from leased;
+  -- Read under the leases, by a statement that began after they were taken: nobody else can have ended a pass since.
   return query
-    with due as (
-      -- Whoever ends a pass of this object holds the lock: its lease is about to change.
-      select distinct on (u.uid) u.controller, u.uid from unnest(controllers, uids) u (controller, uid)
-      where exists (select from plumbline.resource o where o.uid = u.uid) and pg_try_advisory_xact_lock(hashtextextended('plumbline/pass/' || u.uid, 0)) order by u.uid
-    ), leased as (
-      insert into plumbline.pass_lease as l (uid, holder, fencing_token, expires_at)
-        select due.uid, p_holder, 1, clock_timestamp() + p_lease from due order by due.uid
-        on conflict (uid) do update set holder = excluded.holder, fencing_token = l.fencing_token + 1,
-          expires_at = excluded.expires_at, was_abandoned = l.expires_at > '-infinity'
-        where l.expires_at <= clock_timestamp()
-        returning l.uid, l.fencing_token, l.was_abandoned
-    )
-    select due.controller, leased.fencing_token, leased.was_abandoned, w.touches, w.attempts, w.class, r
-    from leased join due on due.uid = leased.uid
-    join plumbline.work_item w on w.controller = due.controller and w.uid = due.uid
-    join plumbline.resource r on r.uid = leased.uid;
+    select w.controller, l.fencing_token, l.was_abandoned, w.touches, w.attempts, w.class, r
+    from unnest(leased_uids) u (uid)
+    join plumbline.pass_lease l on l.uid = u.uid
+    join plumbline.resource r on r.uid = u.uid
+    cross join lateral (
+      -- One for each object, and still due.
+      select w.* from unnest(controllers, uids) c (controller, uid) join plumbline.work_item w
+        on w.controller = c.controller and w.uid = c.uid
+      where c.uid = u.uid and w.due_at <= clock_timestamp() order by w.class limit 1
+    ) w;
   get diagnostics started = row_count;
-  if started < cardinality(uids) then
-    -- Touched by others when the object was gone already.
-    delete from plumbline.work_item w where w.uid = any (uids)
+  if started < cardinality(leased_uids) then
+    -- Done by another in between, or touched when the object was gone already.
+    update plumbline.pass_lease l set expires_at = '-infinity' where l.uid = any (leased_uids) and not exists (
+      select from plumbline.work_item w join unnest(controllers, uids) c (controller, uid)
+        on w.controller = c.controller and w.uid = c.uid
+      where w.uid = l.uid and w.due_at <= clock_timestamp() and exists (select from plumbline.resource o where o.uid = l.uid));
+    delete from plumbline.work_item w where w.uid = any (leased_uids)
       and not exists (select from plumbline.resource o where o.uid = w.uid);
+    delete from plumbline.pass_lease l where l.uid = any (leased_uids)
+      and not exists (select from plumbline.resource o where o.uid = l.uid);
   end if;
 end
 $$;
@@ -336,19 +358,62 @@ begin
 end
 $$;
 
--- Many ends of passes at once; one that is refused is undone, and told, alone. In the order of uids, as all who lock
--- several leases.
+-- Ends of good passes that report nothing: the item's next time, and the lease back, for all of them in one statement. In
+-- the order of uids, as all who lock several leases.
+create function plumbline.finish_plainly(p_ends jsonb) returns table (n bigint, outcome text)
+language sql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+  with ends as materialized (
+    select e.ordinality as n, e.value ->> 'controller' as controller, (e.value ->> 'uid')::uuid as uid,
+      (e.value ->> 'token')::bigint as token, (e.value ->> 'touches')::bigint as touches,
+      (e.value ->> 'generation')::bigint as generation, (e.value ->> 'class')::smallint as class,
+      (e.value ->> 'afterMs')::float8 * interval '1 millisecond' as after
+    from jsonb_array_elements(p_ends) with ordinality e where (e.value ->> 'isPlain')::boolean
+  ), locked as materialized (
+    select uid, pg_advisory_xact_lock(hashtextextended('plumbline/pass/' || uid, 0)) from (select uid from ends order by uid) e
+  ), held as materialized (
+    select l.uid from locked join ends e on e.uid = locked.uid
+    join plumbline.pass_lease l on l.uid = e.uid and l.fencing_token = e.token order by l.uid for update of l
+  ), released as (
+    update plumbline.pass_lease l set expires_at = '-infinity' from held where l.uid = held.uid
+  ), written as (
+    update plumbline.work_item w set
+        class = case when w.touches = e.touches then e.class else w.class end,
+        due_at = case when w.touches = e.touches then clock_timestamp() + e.after else w.due_at end,
+        attempts = 0, generation = e.generation, last_error = null, failing_since = null, is_terminal = false,
+        blocked_reason = null, blocked_message = null
+      from held join ends e on e.uid = held.uid where w.controller = e.controller and w.uid = e.uid
+      returning e.n, w.touches <> e.touches as was_touched
+  ), fenced as (
+    insert into plumbline.fenced_write (uid, controller, fencing_token, deed)
+    select e.uid, e.controller, e.token, 'finish' from ends e
+    where e.uid not in (select uid from held) and exists (select from plumbline.resource o where o.uid = e.uid)
+    returning uid
+  )
+  select e.n, case when w.n is not null then case when w.was_touched then 'again' else 'finished' end
+    when e.uid in (select uid from fenced) then 'fenced' else 'gone' end
+  from ends e left join written w on w.n = e.n
+$$;
+
+-- Many ends of passes at once; one that is refused is undone, and told, alone.
 create function plumbline.finish_passes(p_ends jsonb)
 returns table (outcome text, code text, message text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
   n integer;
   e jsonb;
+  plain record;
+  has_plain boolean := false;
+  has_others boolean := false;
   outcomes text[] := array_fill(null::text, array[jsonb_array_length(p_ends)]);
   codes text[] := outcomes;
   messages text[] := outcomes;
 begin
   for n, e in select ordinality, value from jsonb_array_elements(p_ends) with ordinality order by value ->> 'uid' loop
+    if (e ->> 'isPlain')::boolean then
+      has_plain := true;
+      continue;
+    end if;
+    has_others := true;
     begin
       outcomes[n] := plumbline.finish_pass(e ->> 'controller', (e ->> 'uid')::uuid, (e ->> 'token')::bigint,
         (e ->> 'touches')::bigint, (e ->> 'generation')::bigint, nullif(e -> 'report', 'null'), (e ->> 'finalized')::boolean,
@@ -363,6 +428,15 @@ begin
         messages[n] := sqlerrm;
     end;
   end loop;
+  if has_plain then
+    for plain in select f.n, f.outcome from plumbline.finish_plainly(p_ends) f loop
+      outcomes[plain.n] := plain.outcome;
+    end loop;
+    if not has_others then
+      -- If the server loses it, the object is looked at once more.
+      perform set_config('synchronous_commit', 'off', true);
+    end if;
+  end if;
   return query select u.outcome, u.code, u.message from unnest(outcomes, codes, messages) with ordinality
     u (outcome, code, message, n) order by u.n;
 end

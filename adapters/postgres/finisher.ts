@@ -53,6 +53,7 @@ export function createFinisher(sql: Sql): (pass: ClaimedPass, end: PassEnd) => P
 
   async function send(some: readonly Waiting[]): Promise<readonly Row[]> {
     const ends = some.map(({ pass, end }) => ({
+      isPlain: isPlain(end),
       controller: pass.controller,
       uid: pass.row.uid,
       token: String(pass.fencingToken),
@@ -71,4 +72,9 @@ export function createFinisher(sql: Sql): (pass: ClaimedPass, end: PassEnd) => P
     }));
     return sql<Row[]>`select outcome, code, message from plumbline.finish_passes(${JSON.stringify(ends)}::text::jsonb)`;
   }
+}
+
+/** A good pass that reports nothing: by far the most are so. */
+function isPlain({ report, finalized, events, error, blocked, isTerminal, keepLease }: PassEnd): boolean {
+  return !report && !finalized && events.length === 0 && !error && !blocked && !isTerminal && !keepLease;
 }

@@ -27,7 +27,7 @@ export interface PassOptions {
   readonly passSignal: PassSignal;
   readonly installation: string;
   /** The function has ended, or is not waited for any more: what is left is to tell the store. */
-  readonly onFunctionEnded: () => void;
+  readonly onFunctionEnded?: () => void;
 }
 
 export interface PassEnded {
@@ -112,7 +112,7 @@ function skipped({ controller }: Scene): Verdict {
 }
 
 async function end(scene: Scene, { result, ...verdict }: Verdict, hung?: Promise<void>): Promise<PassEnded> {
-  scene.onFunctionEnded();
+  scene.onFunctionEnded?.();
   const { pass, status, findings, hide } = scene;
   const isLooked = result !== 'skipped';
   const isTold = isLooked || findings.conditions.size > 0;

@@ -63,7 +63,7 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
     async function drain(enough: AbortSignal): Promise<void> {
       for (let mayBeMore = true; mayBeMore && !enough.aborted && !signal.aborted;) {
         const [moreChanges, morePasses] = await Promise.all([mapChanges({ ...deps, onError }), opened.claim()]);
-        const isFull = opened.busy >= deps.concurrency;
+        const isFull = !opened.hasRoom;
         if (isFull) await opened.ended();
         mayBeMore = moreChanges || morePasses || isFull;
       }
