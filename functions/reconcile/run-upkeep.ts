@@ -18,33 +18,47 @@ const ALIVE_EVERY_MS = 10_000;
 const BLOCKERS_EVERY_MS = 30_000;
 const FILL_EVERY_MS = 600_000;
 
+interface Chore {
+  readonly everyMs: number;
+  readonly deed: (signal: AbortSignal) => Promise<void>;
+}
+
 /** Until the signal aborts. */
 export async function runUpkeep(deps: UpkeepDeps, signal: AbortSignal): Promise<void> {
-  const { upkeep } = deps;
-  const controllers = deps.kinds.flatMap((kind) => kind.controllers.map(({ id }) => id));
-  const chores = [
-    chore(ALIVE_EVERY_MS, () => upkeep.reportAlive(controllers)),
-    // Items are touched by triggers; this finds objects that are older than their controller.
-    chore(FILL_EVERY_MS, async () => {
-      for (const controller of controllers) await upkeep.fillItems(controller);
-    }),
-    chore(BLOCKERS_EVERY_MS, () => upkeep.reportMissingControllers()),
-    chore(FILL_EVERY_MS, () => upkeep.expireEvents()),
-  ];
-  const { sweep } = deps;
-  if (sweep) {
-    chores.push(
-      chore(sweep.everyMs, async () => {
-        await sweepOrphans({ ...deps, installation: await upkeep.installation(), graceMs: sweep.graceMs }, signal);
-      }),
-    );
-  }
-  await Promise.all(chores);
+  await Promise.all(choresOf(deps).map(repeat));
 
-  async function chore(everyMs: number, deed: () => Promise<void>): Promise<void> {
+  async function repeat({ everyMs, deed }: Chore): Promise<void> {
     while (!signal.aborted) {
-      await deed().catch(deps.onError);
+      await deed(signal).catch(deps.onError);
       await pause(everyMs, signal);
     }
+  }
+}
+
+/** All of it once: what a scheduled function calls. */
+export async function doUpkeep(deps: UpkeepDeps, signal: AbortSignal): Promise<void> {
+  for (const { deed } of choresOf(deps)) await deed(signal).catch(deps.onError);
+}
+
+function choresOf(deps: UpkeepDeps): readonly Chore[] {
+  const { upkeep, sweep } = deps;
+  const controllers = deps.kinds.flatMap((kind) => kind.controllers.map(({ id }) => id));
+  const chores: Chore[] = [
+    { everyMs: ALIVE_EVERY_MS, deed: () => upkeep.reportAlive(controllers) },
+    { everyMs: FILL_EVERY_MS, deed: fillItems },
+    { everyMs: BLOCKERS_EVERY_MS, deed: () => upkeep.reportMissingControllers() },
+    { everyMs: FILL_EVERY_MS, deed: () => upkeep.expireEvents() },
+  ];
+  if (sweep) chores.push({ everyMs: sweep.everyMs, deed: sweepAll });
+  return chores;
+
+  /** Items are touched by triggers; this finds objects that are older than their controller. */
+  async function fillItems(): Promise<void> {
+    for (const controller of controllers) await upkeep.fillItems(controller);
+  }
+
+  async function sweepAll(signal: AbortSignal): Promise<void> {
+    const graceMs = sweep?.graceMs ?? Infinity;
+    await sweepOrphans({ ...deps, installation: await upkeep.installation(), graceMs }, signal);
   }
 }

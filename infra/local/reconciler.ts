@@ -13,7 +13,7 @@ import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import type { Kind } from '#core/kind.ts';
 import type { PassReports, ReconcileDeps } from '#functions/reconcile/deps.ts';
 import { runResidentReconciler } from '#functions/reconcile/resident-reconciler.ts';
-import { runUpkeep } from '#functions/reconcile/run-upkeep.ts';
+import { runUpkeep, type UpkeepDeps } from '#functions/reconcile/run-upkeep.ts';
 import type { Config } from '#infra/local/config.ts';
 
 export interface ReconcilerOptions {
@@ -43,27 +43,28 @@ export function reconcileDeps({ config, kinds, sql, logger, metrics }: Reconcile
   };
 }
 
+export function upkeepDeps(options: ReconcilerOptions): UpkeepDeps {
+  const { config, sql, kinds, logger } = options;
+  return {
+    upkeep: postgresWorkUpkeep(sql),
+    kinds,
+    logger,
+    leases: postgresLeases(sql, randomUUID()),
+    orphans: postgresOrphans(sql),
+    ...(config.orphanGraceHours !== undefined && {
+      sweep: { everyMs: SWEEP_EVERY_MS, graceMs: config.orphanGraceHours * 3_600_000 },
+    }),
+    onError: (error) => logger.warn({ err: error }, 'housekeeping of the work queue failed; it is tried again'),
+  };
+}
+
 /** Until the signal aborts; resolves when the passes that ran have ended. Never rejects. */
 export async function runReconciler(options: ReconcilerOptions, signal: AbortSignal): Promise<void> {
-  const { config, databaseUrl, sql } = options;
-  const deps = reconcileDeps(options);
-  // The locks of its sleep are needed until its passes have ended.
+  const { databaseUrl, sql } = options;
   const sleep = postgresWriterSleep({ role: 'reconciler', databaseUrl, sql, signal });
   await Promise.all([
-    runResidentReconciler({ ...deps, sleep }, signal),
-    runUpkeep(
-      {
-        ...deps,
-        leases: postgresLeases(sql, randomUUID()),
-        orphans: postgresOrphans(sql),
-        ...(config.orphanGraceHours !== undefined && {
-          sweep: { everyMs: SWEEP_EVERY_MS, graceMs: config.orphanGraceHours * 3_600_000 },
-        }),
-        onError: (error) =>
-          options.logger.warn({ err: error }, 'housekeeping of the work queue failed; it is tried again'),
-      },
-      signal,
-    ),
+    runResidentReconciler({ ...reconcileDeps(options), sleep }, signal),
+    runUpkeep(upkeepDeps(options), signal),
   ]);
 }
 

@@ -1,8 +1,9 @@
 /**
  * `npm run -s sql -- "select 1"`: runs SQL on the database of the running instance, where no psql is installed. The
- * database is DATABASE_URL's, or the one that DATA_DIR/run.json names.
+ * database is DATABASE_URL's, or the one that DATA_DIR/run.json names; `--database NAME` takes another on the same server.
  */
 
+import { parseArgs } from 'node:util';
 import postgres from 'postgres';
 import { runCommand } from '#infra/local/command.ts';
 import { maskDatabaseUrl, readConfig } from '#infra/local/config.ts';
@@ -22,9 +23,8 @@ interface Result extends Iterable<readonly (Buffer | null)[]> {
 }
 
 await runCommand(async function runSql() {
-  const [statement, ...rest] = process.argv.slice(2);
-  if (!statement?.trim() || rest.length > 0) throw new StartError('usage: npm run -s sql -- "<one statement, quoted>"');
-  const url = await findDatabaseUrl(readConfig(process.env, { isTerminal: false }));
+  const { statement, database } = readArguments();
+  const url = onDatabase(await findDatabaseUrl(readConfig(process.env, { isTerminal: false })), database);
   const sql = postgres(url, {
     max: 1,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
@@ -41,6 +41,25 @@ await runCommand(async function runSql() {
     await sql.end({ timeout: CLOSE_TIMEOUT_SECONDS });
   }
 });
+
+function readArguments(): { readonly statement: string; readonly database: string | undefined } {
+  const usage = new StartError('usage: npm run -s sql -- [--database NAME] "<one statement, quoted>"');
+  try {
+    const { values, positionals } = parseArgs({ options: { database: { type: 'string' } }, allowPositionals: true });
+    const [statement, ...rest] = positionals;
+    if (!statement?.trim() || rest.length > 0 || values.database === '') throw usage;
+    return { statement, database: values.database };
+  } catch {
+    throw usage;
+  }
+}
+
+function onDatabase(databaseUrl: string, name: string | undefined): string {
+  if (name === undefined) return databaseUrl;
+  const url = new URL(databaseUrl);
+  url.pathname = `/${encodeURIComponent(name)}`;
+  return url.href;
+}
 
 /** The rows, if it has columns, and what PostgreSQL says was done; a select says it by its rows. */
 function show(result: Result): string {

@@ -191,6 +191,12 @@ describe('npm run sql', () => {
     expect((await runScript('sql', ['select 1 as one'])).output).toContain('(1 row)');
   });
 
+  test('takes another database of the same server', async () => {
+    const env = { DATABASE_URL: inject('postgresAdminUrl') };
+    const { output } = await runScript('sql', ['--database', 'postgres', 'select current_database()'], env);
+    expect(output).toContain(' postgres');
+  });
+
   test('says what to do when no instance runs', async () => {
     expect(await runScript('sql', ['select 1'])).toEqual({
       code: 1,

@@ -1,0 +1,55 @@
+/**
+ * `npm run reconcile`: runs all passes that are due, and the housekeeping of their queue, once, for cron. Any number of
+ * them, and of resident reconcilers, may run at once.
+ */
+
+import { destination, pino } from 'pino';
+import { Registry } from 'prom-client';
+import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
+import { connect } from '#adapters/postgres/client.ts';
+import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
+import { readWorkState } from '#adapters/postgres/work-state.ts';
+import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
+import { runOnce } from '#functions/reconcile/run-once.ts';
+import { runCommand } from '#infra/local/command.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { openEventLog } from '#infra/local/event-log.ts';
+import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { loadKinds } from '#infra/local/kinds.ts';
+import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
+import { shippedKinds } from '#infra/local/shipped-kinds.ts';
+import { StartError } from '#infra/local/start-error.ts';
+
+/** The next one of a cron that calls every minute finds the leases free. */
+const BUDGET_MS = 50_000;
+
+await runCommand(async function reconcile() {
+  const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
+  const databaseUrl = await findDatabaseUrl(config);
+  await assertSchemaIsCurrent(databaseUrl).catch((error: unknown) => {
+    throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
+  });
+  const sql = connect(databaseUrl, {
+    applicationName: 'plumbline reconcile',
+    maxConnections: 4,
+    role: 'plumbline_server',
+  });
+  const logger = pino({ level: 'warn' }, destination(2));
+  const reports = { onTopicLost: () => undefined, onTopicError: () => undefined };
+  const eventLog = await openEventLog({ config, databaseUrl, logger, pools: { watch: sql, publish: sql }, reports });
+  try {
+    const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin });
+    const kinds = (await loadKinds(shipped, config.kindsModule)).all;
+    await registerKinds(databaseUrl, kinds);
+    const metrics = createReconcileMetrics(new Registry(), () => readWorkState(sql));
+    const options = { config, databaseUrl, kinds, sql, logger, metrics };
+    await doUpkeep(upkeepDeps(options), new AbortController().signal);
+    const count = await runOnce(reconcileDeps(options), { budgetMs: BUDGET_MS });
+    const { dueItems, failingItems } = await readWorkState(sql);
+    process.stdout.write(`ran ${count} passes; ${dueItems} are due, ${failingItems} objects fail\n`);
+  } finally {
+    await eventLog.close();
+    await sql.end({ timeout: 1 });
+  }
+});
