@@ -12,7 +12,9 @@ export function secretHider(row: ResourceRow, redact: readonly string[]): (text:
   if (redact.length === 0) return (text) => text;
   const secrets = (['spec', 'status'] as const)
     .flatMap((root) => textsIn(onlySecrets(root, parseJsonObject(row[root]), redact)))
-    .filter((text) => text.length >= SHORTEST);
+    .filter((text) => text.length >= SHORTEST)
+    // One may be a part of another, whose rest would stay.
+    .toSorted((a, b) => b.length - a.length);
   return (text) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, '***'), text);
 }
 

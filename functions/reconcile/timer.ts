@@ -6,6 +6,9 @@ export interface Timer {
   clear(): void;
 }
 
+/** Of a timer of JavaScript, 24.8 days: a longer one would ring at once. It rings too early then, and is asked anew. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** @param ring is called at the nearest time that was asked for, once; later times are to be asked for anew. */
 export function createTimer(ring: () => void): Timer {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -14,8 +17,9 @@ export function createTimer(ring: () => void): Timer {
     in(milliseconds): void {
       if (milliseconds === undefined || performance.now() + milliseconds >= atMs) return;
       clearTimeout(timer);
-      atMs = performance.now() + milliseconds;
-      timer = setTimeout(fire, milliseconds);
+      const waitMs = Math.min(milliseconds, LONGEST_MS);
+      atMs = performance.now() + waitMs;
+      timer = setTimeout(fire, waitMs);
     },
     clear(): void {
       clearTimeout(timer);

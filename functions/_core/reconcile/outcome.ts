@@ -61,7 +61,8 @@ export function readFinalizeResult(returned: unknown): FinalizeResult {
 }
 
 function read<Result>(schema: v.GenericSchema<unknown, Result>, returned: unknown, rule: string): Result {
-  const result = v.safeParse(schema, returned);
+  // An array would pass for an object without fields.
+  const result = v.safeParse(schema, Array.isArray(returned) ? null : returned);
   if (result.success) return result.output;
   const [issue] = result.issues;
   const field = v.getDotPath(issue);
