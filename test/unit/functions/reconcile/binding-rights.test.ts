@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import type { Securable } from '#core/ports/database-servers.ts';
+import { isRoleLeftToOthers, isRoleUsed, rightsChanges, rolesAt } from '#functions/reconcile/kinds/binding-rights.ts';
+import { newPassword } from '#functions/reconcile/kinds/password.ts';
+
+const place = {
+  subject: 'ann',
+  databaseName: 'orders',
+  databaseUid: 'd1',
+  tenantUid: 't1',
+  server: 'local',
+  database: 'acme_orders',
+  owner: 'acme_orders_owner',
+  role: 'acme_ann',
+};
+
+function binding(
+  name: string,
+  options: { role?: string; subject?: string; database?: string; isDeleting?: boolean; at?: readonly object[] } = {},
+) {
+  const { role = 'reader', subject = 'ann', database = 'orders', isDeleting = false, at = [place] } = options;
+  return {
+    apiVersion: 'plumbline.dev/v1',
+    kind: 'RoleBinding',
+    metadata: { name, uid: `uid of ${name}`, ...(isDeleting && { deletionTimestamp: '2026-11-29T10:00:00Z' }) },
+    spec: { subject, database, role },
+    status: { places: [...at] },
+  };
+}
+
+describe('the roles of a subject', () => {
+  test('are those of its live bindings on the database', () => {
+    const bindings = [
+      binding('a'),
+      binding('b', { role: 'writer' }),
+      binding('c', { role: 'owner', isDeleting: true }),
+      binding('d', { role: 'owner', subject: 'bob' }),
+      binding('e', { role: 'owner', database: 'bills' }),
+    ];
+    expect(rolesAt(bindings, place)).toEqual(['reader', 'writer']);
+  });
+
+  test('need the login as long as a live binding has a place on the server', () => {
+    const elsewhere = { ...place, server: 'other' };
+    expect(isRoleUsed([binding('a', { isDeleting: true })], place)).toBe(false);
+    expect(isRoleUsed([binding('a', { at: [elsewhere] })], place)).toBe(false);
+    expect(isRoleUsed([binding('a', { database: 'bills', at: [{ ...place, databaseName: 'bills' }] })], place)).toBe(
+      true,
+    );
+    // It moves away: its old place is no reason.
+    expect(isRoleUsed([binding('a', { database: 'bills', at: [place] })], place)).toBe(false);
+  });
+
+  test('may be left to another binding that is on its way out, but never to oneself', () => {
+    const leaving = binding('a', { isDeleting: true });
+    expect(isRoleLeftToOthers([leaving], place, 'uid of b')).toBe(true);
+    expect(isRoleLeftToOthers([leaving], place, 'uid of a')).toBe(false);
+    expect(isRoleLeftToOthers([binding('c')], place, 'uid of b')).toBe(false);
+  });
+});
+
+describe('changes of rights', () => {
+  const table: Securable = { kind: 'table', name: 'public.items', held: ['SELECT', 'TRUNCATE'] };
+  const membership: Securable = { kind: 'membership', name: 'acme_orders_owner', held: [] };
+
+  test('are what differs from the union', () => {
+    expect(rightsChanges([table, membership], ['writer', 'reader'])).toEqual([
+      { securable: table, grant: ['INSERT', 'UPDATE', 'DELETE'], revoke: ['TRUNCATE'] },
+    ]);
+    expect(rightsChanges([membership], ['owner'])).toEqual([{ securable: membership, grant: ['MEMBER'], revoke: [] }]);
+  });
+
+  test('take everything where nobody gives anything', () => {
+    expect(rightsChanges([table], [])).toEqual([{ securable: table, grant: [], revoke: ['SELECT', 'TRUNCATE'] }]);
+  });
+
+  test('are none where all is as it should be', () => {
+    expect(rightsChanges([{ ...table, held: ['SELECT'] }, membership], ['reader'])).toEqual([]);
+  });
+});
+
+describe('newPassword()', () => {
+  test('gives 32 characters that need no quoting, others each time', () => {
+    const passwords = new Set(Array.from({ length: 100 }, newPassword));
+    expect(passwords.size).toBe(100);
+    for (const password of passwords) expect(password).toMatch(/^[A-Za-z0-9_-]{32}$/);
+  });
+});
