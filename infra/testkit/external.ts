@@ -11,6 +11,7 @@ type AnyFunction = (...args: unknown[]) => unknown;
 export function wrapPort<Port extends object>(port: Port, name: string, calls: Calls): Port {
   // Whether a method is asynchronous shows when it is first called: by its promise.
   const asynchronous = new Set<string>();
+  const iterables = new Set<string>();
   const wrapped = new WeakMap<object, unknown>();
   return wrap(port, name) as Port;
 
@@ -33,8 +34,9 @@ export function wrapPort<Port extends object>(port: Port, name: string, calls: C
   function wrapFunction(method: AnyFunction, path: string, self: object | undefined): AnyFunction {
     return (...args) => {
       const apply = (given: readonly unknown[]): unknown => Reflect.apply(method, self, given);
+      const isIterable = types.isGeneratorFunction(method) || iterables.has(path);
       const isAsynchronous = types.isAsyncFunction(method) || asynchronous.has(path) || calls.isNamed(path);
-      if (isAsynchronous)
+      if (isAsynchronous && !isIterable)
         return make(
           path,
           () => apply(args),
@@ -49,7 +51,10 @@ export function wrapPort<Port extends object>(port: Port, name: string, calls: C
           () => result,
         );
       }
-      if (isAsyncIterable(result)) return iterate(result, path);
+      if (isAsyncIterable(result)) {
+        iterables.add(path);
+        return iterate(result, path);
+      }
       return wrap(result, path);
     };
   }
