@@ -96,6 +96,7 @@ test('it is asked once more, just before, whether there still is no object', asy
   outside.push(second);
   // While the first is removed, the owner of the second comes back, as from a backup.
   beforeRemoval = async () => {
+    beforeRemoval = async () => undefined;
     await world.sql`alter table plumbline.resource disable trigger user`;
     await world.sql`insert into plumbline.resource (uid, tenant, api_group, version, kind, name, resource_version, generation, creation_timestamp)
       values (${second.ownerUid}::text::uuid, 'acme', 'example.dev', 'v1', 'Probe', 'back', 1, 1, now())`;
