@@ -91,7 +91,7 @@ export async function openTestKit(options: TestKitOptions): Promise<TestKit> {
     await close();
     throw error;
   }
-  const work = kitWork(owner);
+  const work = kitWork(owner, tenants);
   const driver = createKitDriver({ sql, kinds, calls, work, logger });
   const stage: Stage = { driver, work, calls };
   // Its calls are counted over all of its steps.

@@ -2,6 +2,7 @@
 
 import type { Sql } from '#adapters/postgres/client.ts';
 import { type JsonObject, parseJson } from '#core/json.ts';
+import { BUILT_IN_TENANTS } from '#core/identity.ts';
 import type { ReportedCondition, ReportedResource } from '#core/ports/work-queue.ts';
 
 export interface Work {
@@ -19,7 +20,7 @@ export interface Work {
   uids(): Promise<ReadonlyMap<string, string>>;
   /** Events of type Normal: why something changed. */
   normalEvents(): Promise<number>;
-  /** Removes every object but tenants, whatever finalizers they have. */
+  /** Removes every object but the kit's own tenants, whatever finalizers they have. */
   clear(): Promise<void>;
 }
 
@@ -31,10 +32,14 @@ interface OutcomeRow {
   readonly status: string;
 }
 
-/** @param sql of a login that owns the schema. */
-export function kitWork(sql: Sql): Work {
-  // The built-in tenants, and those of the kit, which outlive a run.
-  const objects = sql`from plumbline.resource where (api_group, kind) <> ('plumbline.dev', 'Tenant')`;
+/**
+ * @param sql of a login that owns the schema.
+ * @param tenants of the kit, which outlive a run, as the built-in ones do.
+ */
+export function kitWork(sql: Sql, tenants: readonly string[]): Work {
+  const kept = [...BUILT_IN_TENANTS, ...tenants];
+  const isTenant = sql`(api_group, kind) = ('plumbline.dev', 'Tenant')`;
+  const objects = sql`from plumbline.resource where not (${isTenant} and name = any (${kept}::text[]))`;
   return {
     async makeAllDue() {
       await sql`update plumbline.work_item set due_at = clock_timestamp() where due_at > clock_timestamp()`;
@@ -68,7 +73,10 @@ export function kitWork(sql: Sql): Work {
       return row?.count ?? 0;
     },
     async clear() {
+      await sql`update plumbline.resource set finalizers = '{}'
+        where uid in (select uid ${objects}) and finalizers <> '{}' and not ${isTenant}`;
       await sql`update plumbline.resource set finalizers = '{}' where uid in (select uid ${objects}) and finalizers <> '{}'`;
+      await sql`delete from plumbline.resource where uid in (select uid ${objects}) and not ${isTenant}`;
       await sql`delete from plumbline.resource where uid in (select uid ${objects})`;
       await sql`delete from plumbline.watch_change`;
       await sql`delete from plumbline.object_event`;

@@ -82,7 +82,7 @@ async function removeStream(deps: TenantDeps, ctx: Context, stream: TenantStream
     );
   }
   const leftMs = drainedAt.getTime() + deps.graceMs - Date.now();
-  if (!purge && leftMs > 0) {
+  if (!purge && deps.graceMs > 0 && leftMs > 0) {
     return blocked('WatchersRead', 'watchers that were away have a moment to read its end', leftMs + 10);
   }
   const isGone = await ctx.act('remove the stream', () => deps.streams.removeEvents(stream));
