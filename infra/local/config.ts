@@ -5,7 +5,11 @@
 
 import { resolve } from 'node:path';
 import * as v from 'valibot';
-import { type DatabaseServerUrls, databaseServersVariable, maskDatabaseServers } from '#infra/local/database-servers.ts';
+import {
+  type DatabaseServerUrls,
+  databaseServersVariable,
+  maskDatabaseServers,
+} from '#infra/local/database-servers.ts';
 import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
 import { StartError } from '#infra/local/start-error.ts';
 import { oneOf } from '#infra/local/variables.ts';

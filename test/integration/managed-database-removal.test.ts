@@ -27,8 +27,8 @@ async function left({ tenant, installation }: MemoryPasses): Promise<readonly st
 }
 
 function connect(tenant: MemoryPasses): ReturnType<DatabaseWorld['connect']> {
-  const status = tenant.status(world.database, 'orders');
-  return world.connect(`${tenant.tenant}_orders`, String(status['owner']), String(status['password']));
+  const [owner, password] = ['owner', 'password'].map((field) => tenant.text(world.database, 'orders', field));
+  return world.connect(`${tenant.tenant}_orders`, owner ?? '', password ?? '');
 }
 
 describe('a ManagedDatabase that is deleted', () => {

@@ -31,13 +31,12 @@ async function make(spec: Parameters<MemoryPasses['put']>[2] = {}, where: Databa
   tenant.put(where.database, 'orders', spec);
   expect(await tenant.settle(where.database, 'orders')).toMatchObject(READY);
   const uid = tenant.read(where.database, 'orders')?.metadata.uid;
-  const status = tenant.status(where.database, 'orders');
   return {
     tenant,
     name: `${tenant.tenant}_orders`,
-    owner: String(status['owner']),
+    owner: tenant.text(world.database, 'orders', 'owner'),
     marker: `plumbline:${tenant.installation}/plumbline.dev/ManagedDatabase/${uid}`,
-    password: String(status['password']),
+    password: tenant.text(world.database, 'orders', 'password'),
   };
 }
 
@@ -158,7 +157,11 @@ describe('a ManagedDatabase', () => {
       expect(pass.error).toContain(`ExtensionRefused: spec.extensions: extension "${extension}" cannot be had`);
       const status = tenant.status(mighty.database, 'orders');
       expect(conditionOf(status, 'Ready')).toBe('False ExtensionRefused');
-      const session = world.connect(`${tenant.tenant}_orders`, String(status['owner']), String(status['password']));
+      const session = world.connect(
+        `${tenant.tenant}_orders`,
+        tenant.text(mighty.database, 'orders', 'owner'),
+        tenant.text(mighty.database, 'orders', 'password'),
+      );
       await session`create table usable (name citext)`;
       await session.end();
     },
@@ -199,7 +202,7 @@ describe("the owner's password", () => {
     const next = async (rotationToken?: string): Promise<string> => {
       tenant.put(world.database, 'orders', rotationToken === undefined ? {} : { rotationToken });
       expect(await tenant.pass(world.database, 'orders')).toMatchObject(READY);
-      return String(tenant.status(world.database, 'orders')['password']);
+      return tenant.text(world.database, 'orders', 'password');
     };
     const second = await next('a');
     expect(second).not.toBe(password);

@@ -25,8 +25,8 @@ async function makeTenant(...databases: readonly string[]): Promise<MemoryPasses
 }
 
 async function asOwner(tenant: MemoryPasses, text: string, name: string = 'orders'): Promise<void> {
-  const { owner, password } = tenant.status(world.database, name);
-  const session = world.connect(`${tenant.tenant}_${name}`, String(owner), String(password));
+  const [owner, password] = [tenant.text(world.database, name, 'owner'), tenant.text(world.database, name, 'password')];
+  const session = world.connect(`${tenant.tenant}_${name}`, owner, password);
   await session.unsafe(text);
   await session.end();
 }

@@ -32,9 +32,11 @@ export interface MemoryPasses {
   remove(kind: Kind, name: string): void;
   /** Undefined when there is none any more. */
   read(kind: Kind, name: string): ResourceObject | undefined;
+  /** One field of its status, secrets too; empty when it is no text. */
+  text(kind: Kind, name: string, field: string): string;
   /** Its status with the secrets. */
   status(kind: Kind, name: string): JsonObject;
-  /** One pass. @param crash called before the pass is told of; true: its process had died before it told the store. */
+  /** One pass. @param options `isDead` is asked at its end: whether the process died before it told the store. */
   pass(
     kind: Kind,
     name: string,
@@ -96,6 +98,7 @@ export function createMemoryPasses(tenant: string, installation: string): Memory
     },
     read: (kind, name) => publicObject(rows.get(`${kind.kind}/${name}`)),
     status: (kind, name) => parseJsonObject(rowOf(kind, name).status),
+    text: (kind, name, field) => textOf(parseJsonObject(rowOf(kind, name).status), field),
     pass,
     async settle(kind, name) {
       for (;;) {
@@ -150,7 +153,7 @@ export function createMemoryPasses(tenant: string, installation: string): Memory
       const status = parseJsonObject(row.status);
       const conditions = [status['conditions'] ?? []].flat().filter(isJsonObject);
       const renewed = [...report.conditions.map(({ type }) => type), ...report.removedConditions];
-      const kept = conditions.filter((condition) => !renewed.includes(String(condition['type'])));
+      const kept = conditions.filter((condition) => !renewed.includes(textOf(condition, 'type')));
       const fields = Object.entries({ ...status, ...report.fields }).filter(
         ([key]) => !report.removedFields.includes(key),
       );
@@ -205,5 +208,10 @@ export function conditionOf(status: JsonObject, type: string): string | undefine
   const conditions = status['conditions'];
   const all = isJsonArray(conditions) ? conditions.filter(isJsonObject) : [];
   const found = all.find((condition) => condition['type'] === type);
-  return found && `${String(found['status'])} ${String(found['reason'])}`;
+  return found && `${textOf(found, 'status')} ${textOf(found, 'reason')}`;
+}
+
+function textOf(object: JsonObject, field: string): string {
+  const value = object[field];
+  return typeof value === 'string' ? value : '';
 }

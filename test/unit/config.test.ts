@@ -20,12 +20,16 @@ describe('readConfig()', () => {
       controllerPort: 8081,
       opsPort: 9090,
       databaseUrl: undefined,
+      databaseServers: {},
       dataDir: `${process.cwd()}/.plumbline`,
       kafka: undefined,
       kindsModule: undefined,
       logFormat: 'pretty',
       logLevel: 'info',
       eventRetentionHours: 168,
+      reconcileConcurrency: 10,
+      tenantGraceSeconds: 30,
+      orphanGraceHours: undefined,
     });
   });
 
@@ -37,6 +41,8 @@ describe('readConfig()', () => {
         CONTROLLER_PORT: '2',
         OPS_PORT: '65535',
         DATABASE_URL: 'postgresql://jane:secret@db.example.dev:6432/plumbline?sslmode=require',
+        DATABASE_SERVERS:
+          'local=postgres://jane:secret@db.example.dev/postgres\n spare=postgresql://[::1]:5433/postgres',
         DATA_DIR: '/srv/plumbline',
         EVENT_LOG: 'postgres',
         KINDS: './kinds.ts',
@@ -52,12 +58,19 @@ describe('readConfig()', () => {
       controllerPort: 2,
       opsPort: 65_535,
       databaseUrl: 'postgresql://jane:secret@db.example.dev:6432/plumbline?sslmode=require',
+      databaseServers: {
+        local: 'postgres://jane:secret@db.example.dev/postgres',
+        spare: 'postgresql://[::1]:5433/postgres',
+      },
       dataDir: '/srv/plumbline',
       kafka: undefined,
       kindsModule: './kinds.ts',
       logFormat: 'json',
       logLevel: 'debug',
       eventRetentionHours: 24,
+      reconcileConcurrency: 10,
+      tenantGraceSeconds: 30,
+      orphanGraceHours: undefined,
     });
   });
 
@@ -118,6 +131,28 @@ describe('readConfig()', () => {
     expect(complaintsAbout({ OPS_PORT: '8080', LOG_LEVEL: 'loud' })).toEqual([
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
       'PORT, CONTROLLER_PORT, OPS_PORT are 8080, 8081, 8080; allowed: three that differ, or 0',
+    ]);
+  });
+});
+
+describe('the servers of managed databases', () => {
+  const allowed =
+    'name=postgres://user:password@host:port/maintenance-database, several with white space between them; ' +
+    'names are DNS labels, each once, and passwords percent-encoded';
+
+  test.each([
+    ['local', '…'],
+    ['Local=postgres://db/postgres', 'Local=postgres://db/postgres'],
+    ['a=postgres://db/postgres a=postgres://other/postgres', 'a=postgres://db/postgres a=postgres://other/postgres'],
+    ['a=mysql://jane:secret@db/x', '…'],
+    ['a=postgres://db', 'a=postgres://db'],
+    ['a=postgres:///postgres', 'a=postgres:///postgres'],
+    ['a=postgres://jane:secret@db', 'a=postgres://jane:***@db'],
+    ['a=postgres://jane:se cret@db/postgres', 'a=postgres://… …'],
+    ['a=postgres://jane:s#cret@db/postgres', 'a=postgres://…'],
+  ])('are not %s', (value, shown) => {
+    expect(complaintsAbout({ DATABASE_SERVERS: value })).toEqual([
+      `DATABASE_SERVERS is "${shown}"; allowed: ${allowed}`,
     ]);
   });
 });

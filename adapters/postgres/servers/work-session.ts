@@ -80,10 +80,9 @@ export function openWorkSession({ server, url, work, limits }: WorkSessionOption
       `set idle_in_transaction_session_timeout = ${silenceMs}`,
       `set statement_timeout = ${statementTimeoutMs}`,
     ];
-    await session.sql.unsafe(settings.join('; '));
-    const [row] = await session.sql.unsafe<{ locked: boolean }[]>(
-      `select pg_try_advisory_lock(${keyOf(uid)}) as locked`,
-    );
+    const statements = [...settings, `select pg_try_advisory_lock(${keyOf(uid)}) as locked`];
+    const results: readonly unknown[] = await session.sql.unsafe(statements.join('; '));
+    const [row] = results.at(-1) as readonly { readonly locked: boolean }[];
     if (!row?.locked) {
       throw new ServerBusy(
         `database server "${server}" still has a session of an earlier pass of this object, ` +

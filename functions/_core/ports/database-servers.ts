@@ -38,6 +38,7 @@ export interface DatabaseServer {
   inside(database: string): InsideDatabase;
   /** What bears a comment that begins with this text. Complete, or it throws. */
   listMarked(prefix: string): Promise<readonly MarkedObject[]>;
+  /** Gives the locks back. Never rejects. */
   close(): Promise<void>;
 }
 

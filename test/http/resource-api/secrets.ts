@@ -118,9 +118,9 @@ export function secrets(open: OpenTarget): void {
       expect(fieldsOf(answer)).toEqual(['spec.role', 'spec.color', 'spec.size']);
       const { body } = await world.editor.post(`/apis/plumbline.dev/v1/namespaces/${world.tenant}/manageddatabases`, {
         metadata: { name: 'orders' },
-        spec: { password: SECRET },
+        spec: {},
       });
-      expect(body.spec).toEqual({ provider: 'postgresql', adoptionPolicy: 'Never', deletionPolicy: 'Delete' });
+      expect(body.spec).toEqual({ server: 'local', adoptionPolicy: 'Never', deletionPolicy: 'Delete' });
     });
   });
 }

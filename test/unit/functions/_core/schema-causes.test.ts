@@ -26,14 +26,15 @@ describe('a document against its schema', () => {
     expect(causesOf(tenantKind, { displayName: 5 })).toEqual([
       expect.stringMatching(/^FieldValueTypeInvalid spec\.displayName/),
     ]);
-    expect(causesOf(managedDatabaseKind, { connectionLimit: 1.5 })).toEqual([
+    expect(causesOf(managedDatabaseKind, { connectionLimit: 1.5, extensions: ['citext', 'citext'] })).toEqual([
+      expect.stringMatching(/^FieldValueInvalid spec\.extensions: must not have a name twice/),
       expect.stringMatching(/^FieldValueInvalid spec\.connectionLimit/),
     ]);
   });
 
   test('applies defaults', () => {
     expect(validateDocument('spec', {}, managedDatabaseKind.spec, []).document).toEqual({
-      provider: 'postgresql',
+      server: 'local',
       adoptionPolicy: 'Never',
       deletionPolicy: 'Delete',
     });
@@ -41,8 +42,6 @@ describe('a document against its schema', () => {
 
   test('quotes no secret, also where a value around it is wrong', () => {
     const secret = 'hunter2-hunter2';
-    expect(causesOf(managedDatabaseKind, { password: secret.slice(0, 7) }).join()).toContain('spec.password');
-    expect(causesOf(managedDatabaseKind, { password: secret.slice(0, 7) }).join()).not.toContain('hunter2');
     const schema = v.object({ users: v.array(v.object({ token: v.pipe(v.string(), v.regex(/^t-/)), n: v.number() })) });
     const { causes = [] } = validateDocument('spec', { users: [{ token: secret, n: secret }] }, schema, [
       'spec.users.*.token',
