@@ -98,7 +98,7 @@ export async function prepareReconciling(
   const opened: { close(): Promise<void> }[] = [];
   const self: Reconciling = {
     ...objects,
-    ...kitWork(sql, []),
+    ...kitWork(sql, tenants),
     url: database.url,
     sql,
     driver(options = {}) {
