@@ -5,7 +5,7 @@ import { files, pageKind } from '#test/examples/pages.ts';
 
 const folder = await mkdtemp('/tmp/pages-');
 const kit = await openTestKit({ kinds: (external) => [pageKind(folder, external(files, 'files'))] });
-afterAll(() => kit.close());
+afterAll(() => Promise.all([kit.close(), rm(folder, { recursive: true })]));
 
 const scenario = {
   steps: [
