@@ -76,6 +76,14 @@ describe('a RoleBinding', () => {
     const tenant = await makeTenant();
     await bind(tenant, 'a', role);
     expect(await can(tenant)).toEqual(rights);
+    expect(tenant.status(world.binding, 'a')['resources']).toEqual([
+      expect.objectContaining({ class: 'role', id: `local/${tenant.tenant}_ann`, state: 'present' }),
+      expect.objectContaining({
+        class: 'rights',
+        id: `local/${tenant.tenant}_orders/${tenant.tenant}_ann`,
+        state: 'present',
+      }),
+    ]);
     expect(await commentOf(`${tenant.tenant}_ann`)).toBe(
       `plumbline:${tenant.installation}/plumbline.dev/Tenant/${tenant.tenantUid}`,
     );
@@ -263,6 +271,20 @@ describe('bindings of one subject', () => {
     await expect(tenant.pass(world.binding, 'b')).resolves.toMatchObject({ result: 'finalized' });
     expect(await can(tenant)).toEqual(['connect', 'read']);
   });
+});
+
+test("bindings of many subjects on one database that change at once do not get into each other's way", async () => {
+  const tenant = await makeTenant();
+  const subjects = ['ann', 'bob', 'cid', 'dee', 'eve', 'fay'];
+  for (let round = 0; round < 15; round++) {
+    const role = ['writer', 'reader', 'owner'][round % 3];
+    for (const subject of subjects) tenant.put(world.binding, subject, { database: 'orders', subject, role });
+    const settled = await Promise.all(subjects.map((name) => tenant.settle(world.binding, name)));
+    expect(settled.map(({ error }) => error)).toEqual(subjects.map(() => undefined));
+  }
+  for (const name of subjects) tenant.remove(world.binding, name);
+  const gone = await Promise.all(subjects.map((name) => tenant.pass(world.binding, name)));
+  expect(gone.map(({ error }) => error)).toEqual(subjects.map(() => undefined));
 });
 
 describe('a role that was there before', () => {

@@ -9,6 +9,12 @@ import { ExtensionRefused, type InsideDatabase } from '#core/ports/database-serv
 /** insufficient_privilege, feature_not_supported, undefined_file, undefined_object: not trusted, or not there. */
 const REFUSALS = new Set(['42501', '0A000', '58P01', '42704']);
 
+/**
+ * Rights of all roles on one thing are one row of a catalog, and PostgreSQL refuses whoever changes it beside another:
+ * "tuple concurrently updated".
+ */
+const ONE_AT_A_TIME = "select pg_advisory_xact_lock(hashtextextended('plumbline rights', 0))";
+
 export function insideDatabase(session: WorkSession, server: string, database: string): InsideDatabase {
   return {
     async extensions() {
@@ -39,11 +45,12 @@ export function insideDatabase(session: WorkSession, server: string, database: s
 
     async changeRights(role, owner, changes) {
       // One message is one transaction.
-      await execute(changes.flatMap((change) => changeStatement(role, owner, change)).join('; '));
+      const statements = changes.flatMap((change) => changeStatement(role, owner, change));
+      if (statements.length > 0) await execute([ONE_AT_A_TIME, ...statements].join('; '));
     },
 
     async disown(role, owner, { forGood }) {
-      const statements = [`reassign owned by ${quoteName(role)} to ${quoteName(owner)}`];
+      const statements = [ONE_AT_A_TIME, `reassign owned by ${quoteName(role)} to ${quoteName(owner)}`];
       // It also takes rights on databases, on all there are.
       if (forGood) statements.push(`drop owned by ${quoteName(role)}`);
       await execute(statements.join('; '));
