@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createDrift } from '#test/fault/chaos/drift.ts';
 import { startDrivers, type Drivers } from '#test/fault/chaos/drivers.ts';
 import { readFailures } from '#test/fault/chaos/failures.ts';
 import { findLateReports, findOverlaps, findStepsBack } from '#test/fault/chaos/overlap.ts';
 import { readServerLog, unexplained } from '#test/fault/chaos/server-log.ts';
-import { readTrail } from '#test/fault/chaos/trail.ts';
+import { type Deed, readTrail, type TrailLine } from '#test/fault/chaos/trail.ts';
 import { findProblems } from '#test/fault/chaos/truth.ts';
 import { createUsers } from '#test/fault/chaos/users.ts';
 import { type ChaosWorld, openWorld } from '#test/fault/chaos/world.ts';
@@ -27,6 +27,47 @@ beforeAll(async () => {
 afterAll(async () => {
   await drivers?.stop();
   await world?.close();
+});
+
+describe('the proof', () => {
+  const line = (fencingToken: bigint, deed: Deed, other: Partial<TrailLine> = {}): TrailLine => {
+    return { uid: 'a', fencingToken, controller: 'size', holder: 'one', deed, isRefused: false, ...other };
+  };
+  const passes = [line(1n, 'begin'), line(1n, 'end'), line(2n, 'begin'), line(2n, 'change')];
+
+  test('takes passes that follow each other, also after one that never ended, or came too late', () => {
+    const trail = [...passes, line(3n, 'begin'), line(2n, 'end', { isRefused: true }), line(3n, 'end')];
+    expect(findOverlaps(trail)).toEqual({ passes: 3, refused: 1, overlaps: [] });
+  });
+
+  test.each([
+    ['an earlier pass goes on', line(1n, 'change')],
+    ['an earlier pass begins', line(1n, 'begin')],
+    ['a pass begins twice', line(2n, 'begin')],
+    ['another controller has the same pass', line(2n, 'change', { controller: 'colour' })],
+    ['another process has the same pass', line(2n, 'end', { holder: 'two' })],
+    ['a pass changes something before it begins', line(3n, 'change')],
+  ])('notices when %s', (_, wrong) => {
+    expect(findOverlaps([...passes, wrong]).overlaps).toHaveLength(1);
+  });
+
+  test('notices in the log of the server when an earlier pass defines something, and errors of others than by hand', () => {
+    const said = (application: string, text: string): string =>
+      `2026-11-30 01:00:00.000 UTC [7] app=${application} ${text}`;
+    const text = [
+      said('plumbline a 2', 'LOG:  statement: create role "x"'),
+      said('plumbline b 1', 'LOG:  statement: create role "y";'),
+      '\tcomment on role "y" is null',
+      said('plumbline a 1', 'LOG:  statement: drop role "x"'),
+      said('plumbline b 1', 'ERROR:  role "z" does not exist'),
+      said('plumbline b 1', 'ERROR:  permission denied for table "t17"'),
+      said('by hand', 'ERROR:  syntax error'),
+    ].join('\n');
+    const { definitions, stepsBack, errors } = readServerLog(text);
+    expect({ definitions, stepsBack: stepsBack.length }).toEqual({ definitions: 3, stepsBack: 1 });
+    expect([...errors.keys()]).toHaveLength(2);
+    expect(unexplained(errors)).toEqual(['permission denied for table "…"']);
+  });
 });
 
 test(

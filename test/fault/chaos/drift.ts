@@ -19,11 +19,6 @@ export interface DriftReport {
   failed: number;
 }
 
-interface Managed {
-  readonly database: string;
-  readonly owner: string;
-}
-
 const LONGEST_PAUSE_MS = 1_200;
 
 export function createDrift(world: ChaosWorld, random: Random): Drift {
@@ -43,7 +38,7 @@ export function createDrift(world: ChaosWorld, random: Random): Drift {
     const bound = await world.sql<{ database: string; role: string }[]>`
       select tenant || '_' || (spec ->> 'database') as database, tenant || '_' || (spec ->> 'subject') as role
       from plumbline.resource where kind = 'RoleBinding'`;
-    for (const { database } of await managedDatabases()) {
+    for (const database of await managedDatabases()) {
       const tenant = database.split('_')[0] ?? '';
       const roles = await world.byHand(
         `select rolname from pg_roles where rolname ~ '^${tenant}_(${SUBJECTS.join('|')})$'`,
@@ -55,10 +50,9 @@ export function createDrift(world: ChaosWorld, random: Random): Drift {
     }
   }
 
-  async function managedDatabases(): Promise<readonly Managed[]> {
-    return (await world.byHand(`
-      select datname as database, pg_get_userbyid(datdba) as owner from pg_database
-      where datname like '%\\_db-%' order by 1`)) as unknown as readonly Managed[];
+  async function managedDatabases(): Promise<readonly string[]> {
+    const rows = await world.byHand(`select datname from pg_database where datname like '%\\_db-%' order by 1`);
+    return rows.map(({ datname }) => String(datname));
   }
 
   async function changePart(): Promise<boolean> {
@@ -73,7 +67,8 @@ export function createDrift(world: ChaosWorld, random: Random): Drift {
   async function changeServer(): Promise<boolean> {
     const managed = await managedDatabases();
     if (managed.length === 0) return false;
-    const { database, owner } = random.pick(managed);
+    const database = random.pick(managed);
+    const owner = `${database}_owner`;
     const subject = `"${database.split('_')[0]}_${random.pick(SUBJECTS)}"`;
     const [where, text] = random.pick<readonly [string, string]>([
       ['postgres', `alter database "${database}" connection limit ${random.int(60, 90)}`],

@@ -67,8 +67,7 @@ export function entryKind(trail: Trail, holder: string): Kind {
     const found = await look(ctx, part);
     if (found && found.uid !== actor.uid) throw new Error(`${entryOf(ctx)} is of ${found.uid}, which should be gone`);
     if (found?.value === wanted) return;
-    await think();
-    await ctx.act('change', () => trail.put(actor, entryOf(ctx), part, wanted));
+    await ctx.act('change', () => putLate(actor, entryOf(ctx), part, wanted));
     if (Math.random() < LATE_SUCCESSES) throw new Error('the change was made, and the answer was lost');
     ctx.report(`${part}By`, String(actor.fencingToken));
     await look(ctx, part);
@@ -76,9 +75,14 @@ export function entryKind(trail: Trail, holder: string): Kind {
 
   async function remove(ctx: Context, actor: Actor, part: PartName): Promise<void> {
     if (!(await look(ctx, part))) return;
-    await think();
-    await ctx.act('remove', () => trail.put(actor, entryOf(ctx), part, undefined));
+    await ctx.act('remove', () => putLate(actor, entryOf(ctx), part, undefined));
     if (await look(ctx, part)) throw new Error(`${part} of ${entryOf(ctx)} is there again`);
+  }
+
+  /** As a client that keeps requests in a queue: the lease was held when it was asked, and need not be when it sends. */
+  async function putLate(...change: Parameters<Trail['put']>): Promise<void> {
+    await think();
+    await trail.put(...change);
   }
 
   async function look(ctx: Context, part: PartName): Promise<Part | undefined> {

@@ -28,6 +28,8 @@ export const EXPLAINED: readonly RegExp[] = [
   /^database "…" (does not exist|is being accessed by other users)/,
   // Dropped by hand in the middle of a pass.
   /^role "…" does not exist/,
+  // Rights that are changed by hand and by a pass at the same moment.
+  /^tuple concurrently updated/,
   // Of several bindings that go, the last one drops the subject's role: each tries.
   /^role "…" cannot be dropped because some objects depend on it/,
 ];
