@@ -32,7 +32,7 @@ export async function giveRights(
       );
     }
     const bindings = await ctx.list(ROLE_BINDING_KIND);
-    await keepRole(ctx, server, place, subject);
+    if (await keepRole(ctx, server, place, subject)) await lookAtSubject(ctx, server, place);
     const rights = await lookAtRights(ctx, server, place);
     if (!rights) {
       const message = `database "${place.database}" is not on server "${place.server}"; it is waited for`;
@@ -76,23 +76,25 @@ export function forgetPlace(ctx: BindingContext, place: GrantPlace): void {
   ctx.release('role', externalId(place.server, place.role));
 }
 
+/** @returns whether it was made or changed. */
 async function keepRole(
   ctx: BindingContext,
   { roles }: DatabaseServer,
   place: GrantPlace,
   subject: Subject | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const name = place.role;
   if (!subject) {
     const comment = markerText(tenantMarker(ctx, place));
     await ctx.act(`create role ${name}`, () => roles.create({ name, comment }));
     ctx.event('Normal', 'RoleCreated', `role "${name}" was made`);
-    return;
+    return true;
   }
   const repair = roleRepair(subject);
-  if (subject.ownership !== 'ours' || isEmpty(repair)) return;
+  if (subject.ownership !== 'ours' || isEmpty(repair)) return false;
   await ctx.act(`change role ${name}`, () => roles.change(name, repair));
   ctx.event('Normal', 'RoleChanged', `role "${name}": ${Object.keys(repair).join(', ')}`);
+  return true;
 }
 
 /** Undefined when there is no such database, or it is another one now. Rights there have gone with it. */

@@ -12,17 +12,15 @@ import { subjectRoleName } from '#functions/reconcile/kinds/external-names.ts';
 export type BindingContext = PassContext<RoleBindingSpec, RoleBindingStatus>;
 
 /** A place, or why there is none yet. */
-export type Target = { readonly databaseUid: string | undefined } & (
+export type Target =
   | { readonly place: GrantPlace; readonly notReady?: undefined }
-  | { readonly place?: undefined; readonly notReady: Explanation }
-);
+  | { readonly place?: undefined; readonly notReady: Explanation };
 
 /** What the spec asks for; a database that is not ready is waited for. */
 export async function targetOf(ctx: BindingContext): Promise<Target> {
   const { spec } = ctx.object;
   const database = await ctx.get(MANAGED_DATABASE_KIND, spec.database);
-  const databaseUid = database?.metadata.uid;
-  const notReady = (message: string): Target => ({ databaseUid, notReady: { reason: 'DatabaseNotReady', message } });
+  const notReady = (message: string): Target => ({ notReady: { reason: 'DatabaseNotReady', message } });
   if (!database) return notReady(`there is no ManagedDatabase "${spec.database}"; it is waited for`);
   if (database.metadata.deletionTimestamp != null)
     return notReady(`ManagedDatabase "${spec.database}" is being deleted`);
@@ -33,14 +31,14 @@ export async function targetOf(ctx: BindingContext): Promise<Target> {
   const place: GrantPlace = {
     subject: spec.subject,
     databaseName: spec.database,
-    databaseUid: databaseUid ?? '',
+    databaseUid: database.metadata.uid ?? '',
     tenantUid: tenant.metadata.uid,
     server: String(status['server']),
     database: String(status['database']),
     owner: String(status['owner']),
     role: subjectRoleName(ctx.tenant, spec.subject),
   };
-  return { databaseUid, place };
+  return { place };
 }
 
 /** At its own generation: a change of the database that is not made yet is waited for. */
@@ -59,8 +57,11 @@ export function isSamePlace(a: GrantPlace, b: GrantPlace): boolean {
   return (Object.keys(a) as (keyof GrantPlace)[]).every((field) => a[field] === b[field]);
 }
 
-/** Whether a binding with this spec gives no rights there any more. @param databaseUid of the database there is now. */
-export function isStale(place: GrantPlace, spec: RoleBindingSpec, databaseUid: string | undefined): boolean {
-  const isOther = place.subject !== spec.subject || place.databaseName !== spec.database;
-  return isOther || (databaseUid !== undefined && place.databaseUid !== databaseUid);
+/**
+ * Whether a binding with this spec gives no rights there any more.
+ * @param target where it gives them now; as long as that is not known, an old place of the same names is kept in mind.
+ */
+export function isStale(place: GrantPlace, spec: RoleBindingSpec, target: GrantPlace | undefined): boolean {
+  if (place.subject !== spec.subject || place.databaseName !== spec.database) return true;
+  return target !== undefined && !isSamePlace(place, target);
 }

@@ -62,10 +62,8 @@ async function reconcileDatabase(ctx: DatabaseContext, servers: DatabaseServers)
   const isMoved = made !== undefined && !isSamePlace(made, place);
   if (isMoved) await withServer(ctx, servers, made, (server) => leave(ctx, server, made, place));
   if (!servers.names.includes(place.server)) {
-    throw new TerminalError(
-      'UnknownServer',
-      `spec.server is "${place.server}"; there are: ${servers.names.join(', ')}`,
-    );
+    const known = servers.names.length === 0 ? 'none is configured' : `there are: ${servers.names.join(', ')}`;
+    throw new TerminalError('UnknownServer', `spec.server is "${place.server}"; ${known}`);
   }
   if (made === undefined || isMoved) return plan(ctx, place);
   await withServer(ctx, servers, place, (server) => converge(ctx, server, place));

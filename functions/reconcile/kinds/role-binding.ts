@@ -44,7 +44,7 @@ export function roleBinding({ servers }: DatabaseKindDeps): Kind<RoleBindingSpec
 async function reconcileBinding(ctx: BindingContext, servers: DatabaseServers): Promise<ReconcileResult> {
   const target = await targetOf(ctx);
   const places = ctx.object.status.places ?? [];
-  const stale = places.filter((place) => isStale(place, ctx.object.spec, target.databaseUid));
+  const stale = places.filter((place) => isStale(place, ctx.object.spec, target.place));
   for (const place of stale) {
     await leavePlace(ctx, servers, place);
     forgetPlace(ctx, place);
