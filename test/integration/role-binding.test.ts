@@ -277,7 +277,7 @@ test("bindings of many subjects on one database that change at once do not get i
   const tenant = await makeTenant();
   const subjects = ['ann', 'bob', 'cid', 'dee', 'eve', 'fay'];
   for (let round = 0; round < 15; round++) {
-    const role = ['writer', 'reader', 'owner'][round % 3];
+    const role = ['writer', 'reader', 'owner'][round % 3] ?? '';
     for (const subject of subjects) tenant.put(world.binding, subject, { database: 'orders', subject, role });
     const settled = await Promise.all(subjects.map((name) => tenant.settle(world.binding, name)));
     expect(settled.map(({ error }) => error)).toEqual(subjects.map(() => undefined));
