@@ -42,6 +42,15 @@ describe('a ManagedDatabase that is deleted', () => {
     expect(await left(tenant)).toEqual([]);
   });
 
+  test('is gone also when dropping it was interrupted, which leaves one that nobody can enter', async () => {
+    const tenant = await make();
+    await world.sql(`update pg_database set datconnlimit = -2 where datname = '${tenant.tenant}_orders'`);
+    expect((await tenant.pass(world.database, 'orders')).error).toContain('finish it there: drop database');
+    tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized', error: undefined });
+    expect(await left(tenant)).toEqual([]);
+  });
+
   test('needs no server when nothing was ever to be made', async () => {
     const tenant = world.newTenant();
     tenant.put(world.database, 'orders', { server: 'nowhere' });

@@ -24,18 +24,13 @@ export function serverDatabases(session: WorkSession, server: string): ServerDat
     async read(name) {
       const row = await readRow(name);
       if (!row) return undefined;
-      if (row.connection_limit === INVALID) {
-        throw new Error(
-          `database "${name}" on server "${server}" is invalid, for dropping it was interrupted; ` +
-            `finish it there: drop database ${quoteName(name)}`,
-        );
-      }
       return {
         comment: row.comment,
         owner: row.owner,
-        connectionLimit: row.connection_limit === NO_LIMIT ? undefined : row.connection_limit,
+        connectionLimit: row.connection_limit < 0 ? undefined : row.connection_limit,
         isOpenToAll: row.is_open,
         ownerHasAll: ALL_RIGHTS.every((right) => row.owner_rights.includes(right)),
+        isInvalid: row.connection_limit === INVALID,
       };
     },
 

@@ -58,6 +58,8 @@ export interface ExternalDatabase {
   readonly isOpenToAll: boolean;
   /** Whether the owner has all rights on it. */
   readonly ownerHasAll: boolean;
+  /** Dropping it was interrupted: nobody can enter it, and all that can be done is to drop it again. */
+  readonly isInvalid: boolean;
 }
 
 export interface DatabaseChange {

@@ -13,6 +13,7 @@ import type { ReconcileResult } from '#core/reconcile/outcome.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import type { BindingContext } from '#functions/reconcile/kinds/binding-place.ts';
 import { isRoleUsed, rightsChanges, rolesAt } from '#functions/reconcile/kinds/binding-rights.ts';
+import { refuseInvalid } from '#functions/reconcile/kinds/database-look.ts';
 import { externalId, withServer } from '#functions/reconcile/kinds/database-place.ts';
 import { isEmpty, roleRepair } from '#functions/reconcile/kinds/role-repair.ts';
 import { lookAtSubject, removeSubject, type Subject, tenantMarker } from '#functions/reconcile/kinds/subject-role.ts';
@@ -110,6 +111,7 @@ async function lookAtRights(
   const found = await ctx.observe('rights', rightsId(place), async () => {
     const database = await server.databases.read(place.database);
     if (database?.comment !== marker) return undefined;
+    refuseInvalid(database, place);
     rights = await server.inside(place.database).readRights(place.role, place.owner);
     return rights.securables.some(({ held }) => held.length > 0) ? rights : undefined;
   });

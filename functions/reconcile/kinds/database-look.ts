@@ -41,11 +41,24 @@ async function lookAtDatabase(
   const found = await ctx.observe('database', id, async () => {
     const database = withOwnership(ctx, await server.databases.read(place.database));
     if (!database) return undefined;
+    refuseInvalid(database, place);
     // We enter with the owner's rights, and it may have lost them.
     const isOpen = database.ownership === 'ours' && database.ownerHasAll;
     return { ...database, extensions: isOpen ? await server.inside(place.database).extensions() : undefined };
   });
   return known(found, `database "${place.database}" on server "${place.server}"`);
+}
+
+/** What is left in it may be wanted: only a deletion of ours drops it without asking. @throws for an invalid one. */
+export function refuseInvalid(
+  { isInvalid }: ExternalDatabase,
+  { server, database }: Pick<DatabasePlace, 'server' | 'database'>,
+): void {
+  if (!isInvalid) return;
+  throw new Error(
+    `database "${database}" on server "${server}" is invalid, for dropping it was interrupted; ` +
+      `finish it there: drop database "${database}"`,
+  );
 }
 
 /** The database from outside only: with nobody of ours connected it can be dropped. */
