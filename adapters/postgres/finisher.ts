@@ -37,7 +37,7 @@ export function createFinisher(sql: Sql): (pass: ClaimedPass, end: PassEnd) => P
       const some = waiting.splice(0, MOST_TOGETHER);
       try {
         const rows = await send(some);
-        some.forEach((each, index) => settle(each, rows[index]));
+        for (const [index, each] of some.entries()) settle(each, rows[index]);
       } catch (error) {
         for (const each of some) each.reject(error);
       }

@@ -1,6 +1,6 @@
 /** What a pass collects on its way: conditions, fields, external objects, events. Written at its end, all or nothing. */
 
-import { sameJson, type JsonObject, type JsonValue } from '#core/json.ts';
+import { isJsonArray, isJsonObject, sameJson, type JsonObject, type JsonValue } from '#core/json.ts';
 import type { Report, ReportedCondition, ReportedEvent, ReportedResource } from '#core/ports/work-queue.ts';
 
 export class Findings {
@@ -76,7 +76,7 @@ export class Findings {
     return (
       status['observedGeneration'] === this.#generation &&
       report.conditions.every((condition) => conditions.some((said) => says(said, condition))) &&
-      !conditions.some((said) => report.removedConditions.includes(String(said['type']))) &&
+      !conditions.some(({ type }) => report.removedConditions.some((removed) => removed === type)) &&
       Object.entries(report.fields).every(([name, value]) => sameJson(status[name], value)) &&
       !report.removedFields.some((name) => name in status) &&
       sameResources(resourcesOf(status, controller), report.resources ?? [])
@@ -99,7 +99,7 @@ function sameResources(said: readonly ReportedResource[], found: readonly Report
 
 function listOf(status: JsonObject, field: string): readonly JsonObject[] {
   const list = status[field];
-  return Array.isArray(list) ? list : [];
+  return isJsonArray(list) ? list.filter(isJsonObject) : [];
 }
 
 function says(said: JsonObject, condition: ReportedCondition): boolean {

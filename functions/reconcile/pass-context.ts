@@ -84,7 +84,7 @@ export function createPassContext(options: PassContextOptions): PassContext {
     get: (of, name) => objects.get(row.tenant, of, name),
     list: (of) => objects.list(row.tenant, of),
     children: (of) => childrenOf(of, options),
-  } satisfies PassContext as PassContext;
+  };
 }
 
 function childrenOf<Spec extends object>(

@@ -11,7 +11,6 @@ import { tenants } from '#functions/reconcile/kinds/tenant.ts';
 import { openTestKit } from '#infra/testkit/index.ts';
 
 /** The kit's database is known once the kit is open. */
-let sql: Sql;
 const later = (): TenantStreams => postgresTenantStreams(sql, undefined);
 const streams: TenantStreams = {
   find: (tenant) => later().find(tenant),
@@ -29,7 +28,7 @@ const streams: TenantStreams = {
 const kit = await openTestKit({
   kinds: (external) => [tenants({ streams: external(streams, 'streams'), graceMs: 0 })],
 });
-sql = connect(kit.databaseUrl, { applicationName: 'test' });
+const sql: Sql = connect(kit.databaseUrl, { applicationName: 'test' });
 await postgresRetention(sql).prepare();
 // The tenants that are always there are looked at for the first time.
 await kit.settle();

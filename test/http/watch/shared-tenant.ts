@@ -49,6 +49,8 @@ export function sharedTenant(open: OpenTarget): void {
 
   test('is shown as initial state too', async () => {
     const uid = await share();
+    // The state is that at the log's head, which this list has waited for.
+    await world.viewer.get('/apis/example.dev/v1/widgets?limit=1');
     const client = await watches.open({ initial: 'true' });
     await client.waitFor(({ event }) => event === 'BOOKMARK');
     expect(sees(client, uid)).toBe(true);
