@@ -65,7 +65,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     select 'controller ' || c.name, 'field', f
       from plumbline.controller c cross join unnest(c.status_fields) f where c.api_group = p_group and c.kind = p_kind
     union all
-    select 'the driver', 'condition', unnest('{DeletionBlocked,Paused}'::text[])
+    select 'the driver', 'condition', unnest('{DeletionBlocked,OwnershipConflict,Paused}'::text[])
     union all
     select 'the driver', 'field', unnest('{observedGeneration,resources,lastReconcileNow}'::text[])
   ) share

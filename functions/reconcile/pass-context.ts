@@ -17,6 +17,8 @@ export interface PassContextOptions {
   readonly kind: Kind;
   readonly controller: Controller;
   readonly pass: ClaimedPass;
+  /** Of the object, as the kind's schema gives it. */
+  readonly spec: JsonObject;
   readonly installation: string;
   readonly findings: Findings;
   readonly passSignal: PassSignal;
@@ -31,7 +33,7 @@ export function createPassContext(options: PassContextOptions): PassContext {
   const owned = [controller.summary, ...controller.conditions];
   return {
     // One without status has none in its JSON.
-    object: { status: {}, ...resourceObject(row) } as PassContext['object'],
+    object: { status: {}, ...resourceObject(row), spec: options.spec } as PassContext['object'],
     tenant: row.tenant,
     marker: { installation, kind: `${kind.group}/${kind.kind}`, uid: row.uid },
     fencingToken: pass.fencingToken,

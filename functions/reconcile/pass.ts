@@ -4,7 +4,8 @@ import { parseJsonObject, type JsonObject } from '#core/json.ts';
 import type { Kind } from '#core/kind.ts';
 import type { ClaimedPass, FinishOutcome, PassEnd, Report } from '#core/ports/work-queue.ts';
 import type { Controller } from '#core/reconcile/controller.ts';
-import { readFinalizeResult, readReconcileResult } from '#core/reconcile/outcome.ts';
+import { readFinalizeResult, readReconcileResult, TerminalError } from '#core/reconcile/outcome.ts';
+import { validateDocument } from '#core/schema-causes.ts';
 import { callInTime } from '#functions/reconcile/call-in-time.ts';
 import type { PassResult, ReconcileDeps } from '#functions/reconcile/deps.ts';
 import { Findings, resourcesOf } from '#functions/reconcile/findings.ts';
@@ -48,6 +49,9 @@ interface Scene extends PassOptions {
   readonly status: JsonObject;
   readonly annotations: JsonObject;
   readonly isDeleting: boolean;
+  /** As the kind's schema gives it; as it is stored, where the schema refuses it. */
+  readonly spec: JsonObject;
+  readonly specProblem: string | undefined;
   /** The controller's finalizer is on the object. */
   readonly isHeld: boolean;
   readonly findings: Findings;
@@ -66,6 +70,12 @@ export async function runPass(options: PassOptions): Promise<PassEnded> {
   }
   findings.removeCondition('Paused');
   if (annotations[RECONCILE_NOW] !== undefined) findings.field('lastReconcileNow', annotations[RECONCILE_NOW]);
+  const { hide } = scene;
+  if (!isDeleting && scene.specProblem !== undefined) {
+    // The schema has become stricter since it was written.
+    const error = new TerminalError('InvalidSpec', scene.specProblem);
+    return end(scene, failed(controller, findings, { error, attempts: pass.attempts, isDeleting, hide }));
+  }
   // Before anything is done for it: whoever deletes the object then waits until it is undone.
   const needsFinalizer = !isDeleting && controller.finalizer !== undefined && !scene.isHeld;
   if (needsFinalizer && !(await options.deps.queue.addFinalizer(pass))) return FENCED;
@@ -75,7 +85,6 @@ export async function runPass(options: PassOptions): Promise<PassEnded> {
   const { error } = settled;
   if (error instanceof LeaseLost) return { ...FENCED, hung };
   if (error instanceof ProcessStops) return end(scene, { ...skipped(scene), next: { itemClass: 1, afterMs: 0 } }, hung);
-  const { hide } = scene;
   return end(scene, failed(controller, findings, { error, attempts: pass.attempts, isDeleting, hide }), hung);
 }
 
@@ -83,8 +92,12 @@ function sceneOf(options: PassOptions): Scene {
   const { row } = options.pass;
   const status = parseJsonObject(row.status);
   const { finalizer, id } = options.controller;
+  const stored = parseJsonObject(row.spec);
+  const { document, causes } = validateDocument('spec', stored, options.kind.spec, options.kind.redact);
   return {
     ...options,
+    spec: document ?? stored,
+    specProblem: causes?.map(({ field, message }) => `${field}: ${message}`).join('; '),
     status,
     annotations: parseJsonObject(row.annotations),
     isDeleting: row.deletionTimestamp !== null,

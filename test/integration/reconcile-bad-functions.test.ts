@@ -175,4 +175,23 @@ describe('a reconcile function', () => {
       { class: 'thing', id: 'x', state: 'unknown' },
     ]);
   });
+
+  test('is not called with a spec that its schema refuses, such as one that is older; nothing is done before it is put right', async () => {
+    let seen: unknown;
+    reconcile = (ctx) => {
+      seen = ctx.object.spec;
+    };
+    const spec = async (text: string): Promise<void> => {
+      await world.sql`update plumbline.resource set spec = ${text}::text::jsonb where name = 'old'`;
+      await world.driver().run();
+    };
+    await world.create('Probe', 'old');
+    await spec('{"size": "large"}');
+    expect(await world.conditions('Probe', 'old')).toEqual({ Ready: 'False InvalidSpec' });
+    expect([seen, await messageOf('old')]).toEqual([undefined, expect.stringContaining('spec.size')]);
+    await spec('{}');
+    expect(await world.conditions('Probe', 'old')).toEqual({ Ready: 'True Reconciled' });
+    // With what the schema fills in.
+    expect(seen).toEqual({ size: 1 });
+  });
 });

@@ -35,7 +35,7 @@ export function probeKind(kind: string, ...controllers: readonly ProbeController
     kind,
     plural: `${kind.toLowerCase()}s`,
     scope: 'Namespaced',
-    spec: v.looseObject({}),
+    spec: v.looseObject({ size: v.optional(v.number(), 1) }),
     status: v.looseObject({}),
     controllers: controllers.map((controller) => ({ async reconcile() {}, ...controller })),
   });
