@@ -31,13 +31,19 @@ afterAll(async () => {
 
 describe('the proof', () => {
   const line = (fencingToken: bigint, deed: Deed, other: Partial<TrailLine> = {}): TrailLine => {
-    return { uid: 'a', fencingToken, controller: 'size', holder: 'one', deed, isRefused: false, ...other };
+    return { uid: 'a', fencingToken, controller: 'size', holder: 'one', deed, isRefused: false, atMs: 0, ...other };
   };
   const passes = [line(1n, 'begin'), line(1n, 'end'), line(2n, 'begin'), line(2n, 'change')];
 
+  const late = line(2n, 'end', { isRefused: true, atMs: 5_010 });
+
   test('takes passes that follow each other, also after one that never ended, or came too late', () => {
-    const trail = [...passes, line(3n, 'begin'), line(2n, 'end', { isRefused: true }), line(3n, 'end')];
-    expect(findOverlaps(trail)).toEqual({ passes: 3, refused: 1, overlaps: [] });
+    const trail = [...passes, line(3n, 'begin'), late, line(3n, 'end')];
+    expect(findOverlaps(trail, [{ holder: 'one', fromMs: 0, toMs: 5_000 }])).toEqual({
+      passes: 3,
+      refused: 1,
+      overlaps: [],
+    });
   });
 
   test.each([
@@ -46,9 +52,10 @@ describe('the proof', () => {
     ['a pass begins twice', line(2n, 'begin')],
     ['another controller has the same pass', line(2n, 'change', { controller: 'colour' })],
     ['another process has the same pass', line(2n, 'end', { holder: 'two' })],
+    ['one comes too late that was never frozen', late],
     ['a pass changes something before it begins', line(3n, 'change')],
   ])('notices when %s', (_, wrong) => {
-    expect(findOverlaps([...passes, wrong]).overlaps).toHaveLength(1);
+    expect(findOverlaps([...passes, wrong], []).overlaps).toHaveLength(1);
   });
 
   test('notices in the log of the server when an earlier pass defines something, and errors of others than by hand', () => {
@@ -88,7 +95,7 @@ test(
     await drivers.stop();
 
     const { tally } = drivers;
-    const trail = findOverlaps(await readTrail(world.trail));
+    const trail = findOverlaps(await readTrail(world.trail), tally.freezes);
     const captured = await findStepsBack(world.sql);
     const reports = await findLateReports(world.sql);
     const log = readServerLog(await world.serverLog());
@@ -97,7 +104,7 @@ test(
     const failures = await readFailures(world.sql);
     console.log(
       `${hint}: ${JSON.stringify({ ...users.report, drift: drift.report, ...counts })}\n` +
-        `killed ${tally.killed}, frozen ${tally.frozen}, settled after ${Math.round(settledMs)} ms\n` +
+        `killed ${tally.killed}, frozen ${tally.freezes.length}, settled after ${Math.round(settledMs)} ms\n` +
         `${trail.passes} passes in the trail, ${trail.refused} deeds refused there, ${reports.fenced} writes fenced, ` +
         `${captured.events} events, ${log.definitions} statements on the server\n` +
         [tally.passes, failures, tally.errors, tally.logged, log.errors].map(listed).join('\n  --\n'),
@@ -110,7 +117,7 @@ test(
     expect(reports.late, hint).toEqual([]);
     expect(unexplained(log.errors), hint).toEqual([]);
     // Otherwise nothing was tried.
-    expect(Math.min(tally.killed, tally.frozen, users.report.deleted, drift.report.done)).toBeGreaterThan(0);
+    expect(Math.min(tally.killed, tally.freezes.length, users.report.deleted, drift.report.done)).toBeGreaterThan(0);
 
     async function untilSettled(): Promise<number> {
       const begin = performance.now();

@@ -45,7 +45,10 @@ export function createDrift(world: ChaosWorld, random: Random): Drift {
       );
       for (const { rolname } of roles) {
         if (bound.some((each) => each.database === database && each.role === rolname)) continue;
-        await world.byHand(`drop owned by "${String(rolname)}"`, database).catch(() => undefined);
+        // What was given by hand, and no more: what a pass left behind must be found.
+        for (const right of [`all on database "${database}"`, 'truncate on table items']) {
+          await world.byHand(`revoke ${right} from "${String(rolname)}"`, database).catch(() => undefined);
+        }
       }
     }
   }

@@ -11,9 +11,17 @@ const FREEZES = 0.5;
 /** Of freezes: longer than the 25 s after which the server ends the sessions of a silent process. */
 const LONG_FREEZES = 0.15;
 
+/** Times in milliseconds since the epoch. */
+export interface Freeze {
+  /** The process, as it is named in the trail. */
+  readonly holder: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 export interface Tally {
   killed: number;
-  frozen: number;
+  readonly freezes: Freeze[];
   /** Passes by controller and result. */
   readonly passes: Map<string, number>;
   /** What went wrong with reconciling itself, and how often. */
@@ -36,13 +44,14 @@ export interface Drivers {
 export async function startDrivers({ databaseUrl, serverUrl, trailUrl }: Addresses): Promise<Drivers> {
   const tally: Tally = {
     killed: 0,
-    frozen: 0,
+    freezes: [],
     passes: new Map(),
     errors: new Map(),
     logged: new Map(),
     deaths: [],
   };
   const doomed = new WeakSet<Child>();
+  const holders = new WeakMap<Child, string>();
   const drivers = await Promise.all(Array.from({ length: DRIVERS }, startDriver));
 
   return {
@@ -71,11 +80,12 @@ export async function startDrivers({ databaseUrl, serverUrl, trailUrl }: Address
   }
 
   async function freeze(driver: Child, random: Random, signal: AbortSignal): Promise<void> {
-    tally.frozen += 1;
+    const fromMs = Date.now();
     driver.kill('SIGSTOP');
     const isLong = random.chance(LONG_FREEZES);
     await pause(isLong ? random.int(27_000, 32_000) : random.int(LEASE_MS + 300, LEASE_MS * 2.5), signal);
     driver.kill('SIGCONT');
+    tally.freezes.push({ holder: holders.get(driver) ?? '', fromMs, toMs: Date.now() });
   }
 
   async function replace(driver: Child): Promise<Child> {
@@ -101,8 +111,11 @@ export async function startDrivers({ databaseUrl, serverUrl, trailUrl }: Address
   async function listen(child: Child, onReady: () => void): Promise<void> {
     for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
       const said: Said | undefined = parse(line);
-      if (said?.ready !== undefined) onReady();
-      else if (said?.pass !== undefined) count(tally.passes, `${said.pass} ${said.result}`);
+      if (said?.ready !== undefined) {
+        holders.set(child, said.ready);
+        onReady();
+      }
+      if (said?.pass !== undefined) count(tally.passes, `${said.pass} ${said.result}`);
       else if (said?.error !== undefined) count(tally.errors, generalised(said.error));
       else if (said?.msg !== undefined) count(tally.logged, said.msg);
     }

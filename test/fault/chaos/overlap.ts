@@ -1,6 +1,8 @@
 /** What the trail and the captured changes prove: that passes of one object never overlapped, nor wrote late. */
 
 import type { Sql } from '#adapters/postgres/client.ts';
+import { LEASE_MS } from '#test/fault/chaos/composition.ts';
+import type { Freeze } from '#test/fault/chaos/drivers.ts';
 import { PARTS } from '#test/fault/chaos/entry-kind.ts';
 import type { TrailLine } from '#test/fault/chaos/trail.ts';
 
@@ -9,21 +11,32 @@ export interface TrailFindings {
   readonly passes: number;
   /** Deeds that came after a later pass, and were refused. */
   readonly refused: number;
+  /** Among them those of processes that were not frozen meanwhile: two passes ran at once. */
   readonly overlaps: readonly string[];
 }
 
-/** Reads the trail in its order: once a pass has begun, nothing of an earlier one is taken, and a token is one pass's. */
-export function findOverlaps(trail: readonly TrailLine[]): TrailFindings {
+/**
+ * Reads the trail in its order: once a pass has begun, nothing of an earlier one is taken, and a token is one pass's. Only
+ * who was frozen in the middle of a pass may come too late, and is refused.
+ */
+export function findOverlaps(trail: readonly TrailLine[], freezes: readonly Freeze[]): TrailFindings {
+  const begins = new Map<string, number>();
   const current = new Map<string, TrailLine>();
   const overlaps: string[] = [];
   let passes = 0;
   for (const line of trail) {
-    const { uid, fencingToken, controller, holder, deed, isRefused } = line;
-    if (isRefused) continue;
+    const { uid, fencingToken, controller, holder, deed, isRefused, atMs } = line;
     const last = current.get(uid);
     const told = `${deed} of pass ${fencingToken} of ${uid} by ${controller} in ${holder}`;
+    if (isRefused) {
+      const begunMs = begins.get(`${uid} ${fencingToken}`) ?? atMs - LEASE_MS;
+      const wasFrozen = freezes.some((each) => each.holder === holder && each.fromMs <= atMs && each.toMs >= begunMs);
+      if (!wasFrozen) overlaps.push(`${told}, refused though its process was not frozen`);
+      continue;
+    }
     if (deed === 'begin') {
       passes += 1;
+      begins.set(`${uid} ${fencingToken}`, atMs);
       if (last && last.fencingToken >= fencingToken)
         overlaps.push(`${told}, after pass ${last.fencingToken} had begun`);
       current.set(uid, line);

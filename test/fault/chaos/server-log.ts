@@ -24,6 +24,8 @@ export const EXPLAINED: readonly RegExp[] = [
   /^expected SASL response/,
   // Bindings of one subject wait for their turn, and give way.
   /^canceling statement due to (lock|statement) timeout/,
+  // The same, when a superuser is within, by hand.
+  /^permission denied to terminate process/,
   // The same, when a pass was about to enter it, or was in it.
   /^database "…" (does not exist|is being accessed by other users)/,
   // Dropped by hand in the middle of a pass.

@@ -24,6 +24,8 @@ export interface Part {
 export interface TrailLine extends Actor {
   readonly deed: Deed;
   readonly isRefused: boolean;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
 }
 
 export interface Trail {
@@ -98,7 +100,8 @@ export function openTrail(sql: Sql): Trail {
 
 /** All that was told, in order. */
 export async function readTrail(sql: Sql): Promise<readonly TrailLine[]> {
-  return sql<TrailLine[]>`select uid, token as "fencingToken", controller, holder, deed, is_refused as "isRefused"
+  return sql<TrailLine[]>`select uid, token as "fencingToken", controller, holder, deed, is_refused as "isRefused",
+      (extract(epoch from at) * 1000)::float8 as "atMs"
     from trail order by id`;
 }
 
