@@ -46,13 +46,13 @@ create table plumbline.work_item (
   -- Why the deletion waits.
   blocked_reason text,
   blocked_message text,
-  primary key (controller, uid)
+  -- In this order it also finds all items of an object.
+  primary key (uid, controller)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 -- The two orders in which items are claimed: tenants in turn, and by time.
 create index work_item_fair on plumbline.work_item (controller, class, tenant, due_at) where class < 2;
 create index work_item_timed on plumbline.work_item (controller, class, due_at) where class >= 2;
-create index work_item_uid on plumbline.work_item (uid);
 
 -- The right to act on one object, over all controllers and processes. Whoever writes under it names its token; the row
 -- goes with the object, and no uid comes again.

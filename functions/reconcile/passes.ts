@@ -16,6 +16,8 @@ interface Running {
   readonly passSignal: PassSignal;
 }
 
+export type Claimed = 'none' | 'some' | 'all';
+
 export interface Passes {
   /** There is room for another pass. */
   readonly hasRoom: boolean;
@@ -23,8 +25,11 @@ export interface Passes {
   readonly busy: number;
   /** Controllers of all kinds. */
   readonly controllers: readonly string[];
-  /** Claims what is due, as far as there is room, and starts it; false when nothing was to be had, or there is no room. */
-  claim(): Promise<boolean>;
+  /**
+   * Claims what is due, as far as there is room, and starts it.
+   * @returns `none` when nothing was to be had, or there was no room; `some` when it was less than room; else `all`.
+   */
+  claim(): Promise<Claimed>;
   /** Resolves when there is more room than now, or at once when no pass runs. */
   ended(): Promise<void>;
   /** Resolves when none is busy any more. */
@@ -84,13 +89,14 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
     return Math.min(deps.concurrency - calls, deps.concurrency * (1 + MOST_ENDING) - taking.size, MOST_AT_ONCE);
   }
 
-  async function claim(): Promise<boolean> {
+  async function claim(): Promise<Claimed> {
     const room = roomNow();
-    if (room <= 0 || controllers.length === 0) return false;
+    if (room <= 0 || controllers.length === 0) return 'none';
     const askedAtMs = performance.now();
     const claimed = await queue.claim(controllers, room);
     for (const pass of claimed) start(pass, askedAtMs);
-    return claimed.length > 0;
+    if (claimed.length === 0) return 'none';
+    return claimed.length < room ? 'some' : 'all';
   }
 
   function start(pass: ClaimedPass, claimedAtMs: number): void {

@@ -7,7 +7,7 @@ import type { WriterSleep } from '#core/ports/writer-sleep.ts';
 import { pause } from '#loop/pause.ts';
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
 import { mapChanges } from '#functions/reconcile/map-changes.ts';
-import { createPasses, type Passes } from '#functions/reconcile/passes.ts';
+import { type Claimed, createPasses, type Passes } from '#functions/reconcile/passes.ts';
 import { createTimer } from '#functions/reconcile/timer.ts';
 
 export interface ResidentReconcilerDeps extends ReconcileDeps {
@@ -16,13 +16,21 @@ export interface ResidentReconcilerDeps extends ReconcileDeps {
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2_000;
+/** Of timers that other processes have set; its own passes tell theirs. */
+const ASK_EVERY_MS = 1_000;
 /** Passes may take so long to end by themselves once the process is asked to stop. */
 const STOP_GRACE_MS = 30_000;
 
 /** Runs until the signal aborts; resolves when the passes that ran have ended. */
 export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal: AbortSignal): Promise<void> {
   const onError = (error: unknown): void => deps.reports?.onError(error);
-  const timer = createTimer(() => deps.sleep.wake());
+  /** When the store is asked for the next timer. */
+  let askAtMs = 0;
+  const timer = createTimer(() => {
+    // It keeps the nearest time alone.
+    askAtMs = 0;
+    deps.sleep.wake();
+  });
   const passes = await openPasses();
   if (!passes) return;
   await work(passes);
@@ -47,9 +55,13 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
     let retryMs = FIRST_RETRY_MS;
     while (!signal.aborted) {
       try {
-        await drain(signal);
-        timer.in(await deps.queue.nextDueMs(opened.controllers));
-        await deps.sleep.sleep(drain);
+        // A claim that gave less than asked may have left something; that is found when all is claimed before the sleep.
+        await claimWhile(opened, ['all'], signal);
+        if (performance.now() >= askAtMs) {
+          timer.in(await deps.queue.nextDueMs(opened.controllers));
+          askAtMs = performance.now() + ASK_EVERY_MS;
+        }
+        await deps.sleep.sleep((enough) => claimWhile(opened, ['all', 'some'], enough));
         retryMs = FIRST_RETRY_MS;
       } catch (error) {
         if (signal.aborted) return;
@@ -58,15 +70,14 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
         retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
       }
     }
+  }
 
-    /** Until nothing is due that is not begun. */
-    async function drain(enough: AbortSignal): Promise<void> {
-      for (let mayBeMore = true; mayBeMore && !enough.aborted && !signal.aborted;) {
-        const [moreChanges, morePasses] = await Promise.all([mapChanges({ ...deps, onError }), opened.claim()]);
-        const isFull = !opened.hasRoom;
-        if (isFull) await opened.ended();
-        mayBeMore = moreChanges || morePasses || isFull;
-      }
+  async function claimWhile(opened: Passes, goOn: readonly Claimed[], enough: AbortSignal): Promise<void> {
+    for (let mayBeMore = true; mayBeMore && !enough.aborted && !signal.aborted;) {
+      const [moreChanges, claimed] = await Promise.all([mapChanges({ ...deps, onError }), opened.claim()]);
+      const isFull = !opened.hasRoom;
+      if (isFull) await opened.ended();
+      mayBeMore = moreChanges || isFull || goOn.includes(claimed);
     }
   }
 }

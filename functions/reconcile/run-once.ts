@@ -28,7 +28,7 @@ export async function runOnce(deps: ReconcileDeps, { budgetMs, signal }: RunOnce
     const onError = (error: unknown): void => deps.reports?.onError(error);
     while (!isOver()) {
       while (await mapChanges({ ...deps, onError }));
-      const hasClaimed = await passes.claim();
+      const hasClaimed = (await passes.claim()) !== 'none';
       if (passes.busy === 0 && !hasClaimed) break;
       if (!hasClaimed) await passes.ended();
     }

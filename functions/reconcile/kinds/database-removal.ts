@@ -14,6 +14,9 @@ import {
 } from '#functions/reconcile/kinds/database-place.ts';
 import { draftName } from '#functions/reconcile/kinds/external-names.ts';
 
+/** As `spec.force`, which cannot be written any more once the deletion is requested: "true". */
+const FORCE = 'plumbline.dev/force';
+
 /** Nobody tells when sessions end. */
 const SESSIONS_PAUSE_MS = 5_000;
 
@@ -72,7 +75,7 @@ async function removeDatabase(
     ctx.release('database', id);
     return undefined;
   }
-  const force = ctx.object.spec.force ?? false;
+  const force = (ctx.object.spec.force ?? false) || ctx.object.metadata.annotations?.[FORCE] === 'true';
   const sessions = force ? 0 : await server.databases.countSessions(place.database);
   if (sessions > 0) return inUse(place, `${sessions} sessions are`);
   try {
@@ -87,7 +90,10 @@ async function removeDatabase(
 
 function inUse({ database }: DatabasePlace, who: string): Blocked {
   return {
-    ...blocked('SessionsConnected', `${who} connected to database "${database}"; end them, and it is dropped`),
+    ...blocked(
+      'SessionsConnected',
+      `${who} connected to database "${database}"; end them, or set the annotation ${FORCE}: "true"`,
+    ),
     requeueAfterMs: SESSIONS_PAUSE_MS,
   };
 }
