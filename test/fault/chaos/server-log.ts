@@ -30,8 +30,10 @@ export const EXPLAINED: readonly RegExp[] = [
   /^database "…" (does not exist|is being accessed by other users)/,
   // Dropped by hand in the middle of a pass.
   /^role "…" does not exist/,
+  // Passes enter with the rights of the owner, which were taken from it by hand.
+  /^permission denied for database/,
   // Rights that are changed by hand and by a pass at the same moment.
-  /^tuple concurrently updated/,
+  /^tuple concurrently (updated|deleted)/,
   // Of several bindings that go, the last one drops the subject's role: each tries.
   /^role "…" cannot be dropped because some objects depend on it/,
 ];
