@@ -46,6 +46,19 @@ const SETTINGS = {
 export async function openWorld(): Promise<ChaosWorld> {
   const folder = await enterableFolder();
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log: quiet, settings: SETTINGS });
+  const closeServer = async (): Promise<void> => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  };
+  try {
+    return await openOn(server.url, server.logFile, closeServer);
+  } catch (error) {
+    await closeServer();
+    throw error;
+  }
+}
+
+async function openOn(serverUrl: string, logFile: string, closeServer: () => Promise<void>): Promise<ChaosWorld> {
   const database = await createTestDatabase();
   await byHand(
     `create role ${MANAGER} login createdb createrole password 'secret'; grant pg_signal_backend to ${MANAGER}`,
@@ -71,12 +84,11 @@ export async function openWorld(): Promise<ChaosWorld> {
     async logIn(databaseName, role, password) {
       await run(urlOf(databaseName, role, password), 'select');
     },
-    serverLog: () => readFile(server.logFile, 'utf8'),
+    serverLog: () => readFile(logFile, 'utf8'),
     async close() {
       await Promise.all([sql, trail].map((each) => each.end({ timeout: 1 })));
       await database.drop();
-      await server.stop();
-      await rm(folder, { recursive: true });
+      await closeServer();
     },
   };
 
@@ -85,7 +97,7 @@ export async function openWorld(): Promise<ChaosWorld> {
   }
 
   function urlOf(databaseName: string, role?: string, password: string = ''): string {
-    const url = new URL(server.url);
+    const url = new URL(serverUrl);
     url.pathname = `/${databaseName}`;
     if (role !== undefined) {
       url.username = role;
