@@ -124,7 +124,9 @@ create function plumbline.claim_passes(
   -- As it was when its touches were counted, and no earlier: a change in between would be taken for seen.
   object plumbline.resource
 )
-language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+  -- A plan that was made while little was due must not read all items when much is, nor the reverse.
+  set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   controllers text[] := '{}';
@@ -219,7 +221,7 @@ $$;
 
 -- Extends the leases of passes that are running; returns the uids of those that were lost.
 create function plumbline.renew_passes(p_uids uuid[], p_tokens bigint[], p_lease interval) returns setof uuid
-language sql security definer set search_path = pg_catalog, pg_temp as $$
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
   with held as (
     select l.uid from unnest(p_uids, p_tokens) p (uid, token)
     join plumbline.pass_lease l on l.uid = p.uid and l.fencing_token = p.token
@@ -366,7 +368,7 @@ $$;
 -- Ends of good passes that report nothing: the item's next time, and the lease back, for all of them in one statement. In
 -- the order of uids, as all who lock several leases.
 create function plumbline.finish_plainly(p_ends jsonb) returns table (n bigint, outcome text)
-language sql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with ends as materialized (
     select e.ordinality as n, e.value ->> 'controller' as controller, (e.value ->> 'uid')::uuid as uid,
       (e.value ->> 'token')::bigint as token, (e.value ->> 'touches')::bigint as touches,
