@@ -232,7 +232,7 @@ declare
   is_watched boolean;
 begin
   select bool_or(exists (select from plumbline.controller c where c.api_group = n.api_group and c.kind = n.kind)),
-    bool_or(n.is_owned),
+    bool_or(n.is_owned) or exists (select from old_rows where owner_references <> '[]'),
     bool_or(exists (select from plumbline.controller_watch w where w.api_group = n.api_group and w.kind = n.kind))
     into is_controlled, is_owned, is_watched
     from (select api_group, kind, bool_or(owner_references <> '[]') as is_owned from new_rows group by api_group, kind) n;
@@ -265,7 +265,7 @@ begin
       perform plumbline.wake_reconcilers();
     end if;
   end if;
-  if is_owned or exists (select from old_rows where owner_references <> '[]') then
+  if is_owned then
     perform plumbline.touch_owners(array(
       select owner_references from new_rows where owner_references <> '[]' union
       select owner_references from old_rows where owner_references <> '[]'));
