@@ -192,6 +192,12 @@ begin
       returning l.uid
   )
   select coalesce(array_agg(leased.uid), '{}') into leased_uids from leased;
+  if exists (select from plumbline.pass_lease l where l.uid = any (leased_uids) and l.was_abandoned) then
+    -- It counts as a pass that failed, written down before the next one begins: what kills a process may kill this one too.
+    update plumbline.work_item w set attempts = w.attempts + 1
+      from plumbline.pass_lease l, unnest(controllers, uids) c (controller, uid)
+      where l.uid = any (leased_uids) and l.was_abandoned and c.uid = l.uid and w.controller = c.controller and w.uid = c.uid;
+  end if;
   -- Read under the leases, by a statement that began after they were taken: nobody else can have ended a pass since.
   return query
     select w.controller, l.fencing_token, l.was_abandoned, w.touches, w.attempts, w.class, r
@@ -367,14 +373,12 @@ $$;
 
 -- Ends of good passes that report nothing: the item's next time, and the lease back, for all of them in one statement. In
 -- the order of uids, as all who lock several leases.
-create function plumbline.finish_plainly(p_ends jsonb) returns table (n bigint, outcome text)
+create function plumbline.finish_plainly(p_ends text[]) returns table (n bigint, outcome text)
 language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with ends as materialized (
-    select e.ordinality as n, e.value ->> 'controller' as controller, (e.value ->> 'uid')::uuid as uid,
-      (e.value ->> 'token')::bigint as token, (e.value ->> 'touches')::bigint as touches,
-      (e.value ->> 'generation')::bigint as generation, (e.value ->> 'class')::smallint as class,
-      (e.value ->> 'afterMs')::float8 * interval '1 millisecond' as after
-    from jsonb_array_elements(p_ends) with ordinality e where (e.value ->> 'isPlain')::boolean
+    select u.n, e.controller, e.uid, e.token, e.touches, e.generation, e.class, e."afterMs" * interval '1 millisecond' as after
+    from unnest(p_ends) with ordinality u (text, n) cross join lateral jsonb_to_record(u.text::jsonb) e (
+      controller text, uid uuid, token bigint, touches bigint, generation bigint, class smallint, "afterMs" float8)
   ), locked as materialized (
     select uid, pg_advisory_xact_lock(hashtextextended('plumbline/pass/' || uid, 0)) from (select uid from ends order by uid) e
   ), held as materialized (
@@ -401,27 +405,30 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
   from ends e left join written w on w.n = e.n
 $$;
 
--- Many ends of passes at once; one that is refused is undone, and told, alone.
-create function plumbline.finish_passes(p_ends jsonb)
+-- Many ends of passes at once, in the order of uids; one that is refused is undone, and told, alone.
+-- p_ends: texts of JSON objects, each with the arguments of finish_pass, and isPlain.
+create function plumbline.finish_passes(p_ends text[])
 returns table (outcome text, code text, message text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
   n integer;
+  uid text;
   e jsonb;
   plain record;
-  has_plain boolean := false;
-  has_others boolean := false;
-  outcomes text[] := array_fill(null::text, array[jsonb_array_length(p_ends)]);
+  plains text[] := '{}';
+  plain_places integer[] := '{}';
+  outcomes text[] := array_fill(null::text, array[cardinality(p_ends)]);
   codes text[] := outcomes;
   messages text[] := outcomes;
 begin
-  for n, e in select ordinality, value from jsonb_array_elements(p_ends) with ordinality order by value ->> 'uid' loop
-    if (e ->> 'isPlain')::boolean then
-      has_plain := true;
+  for n, uid in select ordinality, substring(t from '"uid":"([-0-9a-f]{36})"') from unnest(p_ends) with ordinality u (t) order by 2 loop
+    if p_ends[n] like '{"isPlain":true,%' then
+      plains := plains || p_ends[n];
+      plain_places := plain_places || n;
       continue;
     end if;
-    has_others := true;
     begin
+      e := p_ends[n]::jsonb;
       outcomes[n] := plumbline.finish_pass(e ->> 'controller', (e ->> 'uid')::uuid, (e ->> 'token')::bigint,
         (e ->> 'touches')::bigint, (e ->> 'generation')::bigint, nullif(e -> 'report', 'null'), (e ->> 'finalized')::boolean,
         nullif(e -> 'events', 'null'), (e ->> 'class')::smallint, (e ->> 'afterMs')::float8 * interval '1 millisecond',
@@ -435,11 +442,11 @@ begin
         messages[n] := sqlerrm;
     end;
   end loop;
-  if has_plain then
-    for plain in select f.n, f.outcome from plumbline.finish_plainly(p_ends) f loop
-      outcomes[plain.n] := plain.outcome;
+  if plains <> '{}' then
+    for plain in select f.n, f.outcome from plumbline.finish_plainly(plains) f loop
+      outcomes[plain_places[plain.n]] := plain.outcome;
     end loop;
-    if not has_others then
+    if cardinality(plains) = cardinality(p_ends) then
       -- If the server loses it, the object is looked at once more.
       perform set_config('synchronous_commit', 'off', true);
     end if;

@@ -51,27 +51,38 @@ export function createFinisher(sql: Sql): (pass: ClaimedPass, end: PassEnd) => P
     else reject(new Error(`${row?.message ?? 'it was not answered'} (${row?.code ?? 'no code'})`));
   }
 
+  /** Each end is a text of its own: what one of them cannot say must not be the others' trouble. */
   async function send(some: readonly Waiting[]): Promise<readonly Row[]> {
-    const ends = some.map(({ pass, end }) => ({
-      isPlain: isPlain(end),
-      controller: pass.controller,
-      uid: pass.row.uid,
-      token: String(pass.fencingToken),
-      touches: String(pass.touches),
-      generation: end.generation,
-      report: end.report ?? null,
-      finalized: end.finalized,
-      events: end.events.length > 0 ? end.events : null,
-      class: end.next.itemClass,
-      afterMs: end.next.afterMs,
-      error: end.error ?? null,
-      isTerminal: end.isTerminal,
-      blockedReason: end.blocked?.reason ?? null,
-      blockedMessage: end.blocked?.message ?? null,
-      keepLease: end.keepLease ?? false,
-    }));
-    return sql<Row[]>`select outcome, code, message from plumbline.finish_passes(${JSON.stringify(ends)}::text::jsonb)`;
+    const texts = some.map(({ pass, end }) => textOf(pass, end));
+    return sql<Row[]>`select outcome, code, message from plumbline.finish_passes(${texts}::text[])`;
   }
+}
+
+/** JSON that the database takes: characters that a text there cannot hold are replaced. */
+function textOf(pass: ClaimedPass, end: PassEnd): string {
+  const fields = {
+    isPlain: isPlain(end),
+    controller: pass.controller,
+    uid: pass.row.uid,
+    token: String(pass.fencingToken),
+    touches: String(pass.touches),
+    generation: end.generation,
+    report: end.report ?? null,
+    finalized: end.finalized,
+    events: end.events.length > 0 ? end.events : null,
+    class: end.next.itemClass,
+    afterMs: end.next.afterMs,
+    error: end.error ?? null,
+    isTerminal: end.isTerminal,
+    blockedReason: end.blocked?.reason ?? null,
+    blockedMessage: end.blocked?.message ?? null,
+    keepLease: end.keepLease ?? false,
+  };
+  return JSON.stringify(fields, (_key, value: unknown) => (typeof value === 'string' ? storable(value) : value));
+}
+
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\u{FFFD}');
 }
 
 /** A good pass that reports nothing: by far the most are so. */

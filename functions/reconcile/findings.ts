@@ -3,6 +3,9 @@
 import { isJsonArray, isJsonObject, sameJson, type JsonObject, type JsonValue } from '#core/json.ts';
 import type { Report, ReportedCondition, ReportedEvent, ReportedResource } from '#core/ports/work-queue.ts';
 
+/** As a body of the API. */
+const MOST_CHARACTERS = 1024 * 1024;
+
 export class Findings {
   readonly conditions: Map<string, ReportedCondition> = new Map();
   readonly removedConditions: Set<string> = new Set();
@@ -31,6 +34,14 @@ export class Findings {
 
   field(name: string, value: JsonValue | undefined): void {
     this.#fields.set(name, value);
+  }
+
+  /** @throws {Error} when it is more than a status may be; the fields are dropped then. */
+  assertBounded(): void {
+    const characters = JSON.stringify([[...this.#fields], [...this.conditions], [...this.#observed]]).length;
+    if (characters <= MOST_CHARACTERS) return;
+    this.#fields.clear();
+    throw new Error(`the pass reports ${characters} characters; a status may have ${MOST_CHARACTERS}`);
   }
 
   observed(resource: ReportedResource): void {

@@ -1,12 +1,13 @@
 /** The context that a reconcile function gets: it looks, acts and reports through it, and cannot act without the lease. */
 
-import type { JsonObject, JsonValue } from '#core/json.ts';
+import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts';
 import { apiVersionOf, type Kind } from '#core/kind.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { ClaimedPass, PassObjects } from '#core/ports/work-queue.ts';
 import { type Children, OwnershipConflict, type PassContext } from '#core/reconcile/context.ts';
 import type { Controller, KindName } from '#core/reconcile/controller.ts';
 import { observe, type Observation } from '#core/reconcile/observation.ts';
+import { REASON } from '#core/reconcile/outcome.ts';
 import { resourceObject } from '#core/resource-json.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import { validateDocument } from '#core/schema-causes.ts';
@@ -69,7 +70,17 @@ export function createPassContext(options: PassContextOptions): PassContext {
           `controller ${controller.id} does not own the condition ${type}; it declares ${owned.join(', ')}`,
         );
       }
-      findings.condition(type, status, reason, message);
+      if (!STATUSES.includes(status)) {
+        throw new TypeError(
+          `the status of condition ${type} must be "True", "False" or "Unknown", not ${String(status)}`,
+        );
+      }
+      if (!REASON.test(reason)) {
+        throw new TypeError(
+          `the reason of condition ${type} must be a word in PascalCase, not ${JSON.stringify(reason)}`,
+        );
+      }
+      findings.condition(type, status, reason, String(message));
     },
 
     report(field: string, value: JsonValue | undefined): void {
@@ -79,14 +90,34 @@ export function createPassContext(options: PassContextOptions): PassContext {
           `controller ${controller.id} does not own the status field ${field}; it declares ${declared}`,
         );
       }
-      findings.field(field, value);
+      findings.field(field, asJson(field, value));
     },
 
-    event: (type, reason, message) => void findings.events.push({ type, reason, message }),
+    event(type, reason, message): void {
+      if (type !== 'Normal' && type !== 'Warning') {
+        throw new TypeError(`the type of an event must be "Normal" or "Warning", not ${String(type)}`);
+      }
+      findings.events.push({ type, reason: String(reason), message: String(message) });
+    },
     get: (of, name) => objects.get(row.tenant, of, name),
     list: (of) => objects.list(row.tenant, of),
     children: (of) => childrenOf(of, options),
   };
+}
+
+const STATUSES: readonly string[] = ['True', 'False', 'Unknown'];
+
+/** @throws {TypeError} for what is no JSON, such as a function, or an object that is part of itself. */
+function asJson(field: string, value: JsonValue | undefined): JsonValue | undefined {
+  if (value === undefined) return undefined;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    throw new TypeError(`the status field ${field} cannot be reported: ${messageOf(error)}`, { cause: error });
+  }
+  if (text === undefined) throw new TypeError(`the status field ${field} cannot be reported: it is a ${typeof value}`);
+  return parseJson(text);
 }
 
 function childrenOf<Spec extends object>(

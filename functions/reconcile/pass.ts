@@ -13,7 +13,7 @@ import { finishPass } from '#functions/reconcile/finish-pass.ts';
 import { createPassContext } from '#functions/reconcile/pass-context.ts';
 import { LeaseLost, type PassSignal, ProcessStops } from '#functions/reconcile/pass-signal.ts';
 import { secretHider } from '#functions/reconcile/secret-texts.ts';
-import { failed, finalized, nextLook, reconciled, type Verdict } from '#functions/reconcile/verdict.ts';
+import { abandoned, failed, finalized, nextLook, reconciled, type Verdict } from '#functions/reconcile/verdict.ts';
 
 /** Annotations that every kind obeys. `paused`: "true" stops passes, but never those of a deletion. */
 export const PAUSED = 'plumbline.dev/paused';
@@ -70,6 +70,8 @@ export async function runPass(options: PassOptions): Promise<PassEnded> {
   }
   findings.removeCondition('Paused');
   if (annotations[RECONCILE_NOW] !== undefined) findings.field('lastReconcileNow', annotations[RECONCILE_NOW]);
+  // Once is an accident: a process was killed.
+  if (pass.wasAbandoned && pass.attempts > 1) return end(scene, abandoned(pass.attempts));
   const { hide } = scene;
   if (!isDeleting && scene.specProblem !== undefined) {
     // The schema has become stricter since it was written.
@@ -116,8 +118,14 @@ async function call(scene: Scene): Promise<Verdict> {
     objects: deps.objects,
     log: deps.logger.child({ controller: controller.id, tenant: row.tenant, name: row.name, uid: row.uid }),
   });
-  if (scene.isDeleting) return finalized(controller, findings, readFinalizeResult(await controller.finalize?.(ctx)));
-  return reconciled(controller, findings, readReconcileResult(await controller.reconcile(ctx)));
+  if (scene.isDeleting) {
+    const result = readFinalizeResult(await controller.finalize?.(ctx));
+    findings.assertBounded();
+    return finalized(controller, findings, result);
+  }
+  const result = readReconcileResult(await controller.reconcile(ctx));
+  findings.assertBounded();
+  return reconciled(controller, findings, result);
 }
 
 function skipped({ controller }: Scene): Verdict {

@@ -85,10 +85,23 @@ export function failed(
     error: `${reason}: ${message}`,
     isTerminal,
     ...(isDeleting && { blocked: { reason: 'FinalizeFailed', message } }),
-    next: isTerminal
-      ? nextLook(controller)
-      : { itemClass: 2, afterMs: backoffMs(Math.min(attempts + 1, 30), Math.random()) },
+    next: isTerminal ? nextLook(controller) : retry(attempts),
   };
+}
+
+/** Passes of this object never end: what kills every process that takes it up must not do so all the time. */
+export function abandoned(attempts: number): Verdict {
+  return {
+    result: 'skipped',
+    finalized: false,
+    error: 'Abandoned: the processes that ran the passes before this one died in them, or were frozen',
+    isTerminal: false,
+    next: retry(attempts),
+  };
+}
+
+function retry(attempts: number): PassEnd['next'] {
+  return { itemClass: 2, afterMs: backoffMs(Math.min(attempts + 1, 30), Math.random()) };
 }
 
 export interface FailedOptions {

@@ -194,4 +194,37 @@ describe('a reconcile function', () => {
     // With what the schema fills in.
     expect(seen).toEqual({ size: 1 });
   });
+
+  test('that reports what cannot be stored fails alone, also beside others that end at the same moment', async () => {
+    const circular: Record<string, unknown> = {};
+    circular['self'] = circular;
+    const bad: Record<string, (ctx: Context) => unknown> = {
+      circular: (ctx) => ctx.report('note', circular as never),
+      functions: (ctx) => ctx.report('note', (() => 1) as unknown as string),
+      huge: (ctx) => ctx.report('note', 'x'.repeat(1024 * 1024)),
+      sometimes: (ctx) => ctx.condition('Ready', 'Maybe' as 'True', 'Because', ''),
+      wordy: (ctx) => ctx.condition('Ready', 'True', 'it is so', ''),
+    };
+    reconcile = (ctx) => bad[ctx.object.metadata.name]?.(ctx);
+    const names = [...Object.keys(bad), 'good-1', 'good-2', 'good-3'];
+    for (const name of names) await world.create('Two', name);
+    await world.driver({ concurrency: names.length }).run();
+    for (const name of names) {
+      const isGood = name.startsWith('good');
+      expect([name, await world.conditions('Two', name)]).toEqual([
+        name,
+        { Ready: isGood ? 'True Reconciled' : 'False ReconcileFailed', GoodReady: 'True Reconciled' },
+      ]);
+    }
+  });
+
+  test('whose words hold characters that the database cannot is told all the same', async () => {
+    await world.create('Probe', 'words');
+    reconcile = (ctx) => {
+      ctx.event('Warning', 'Odd', 'a\0b\ud800c');
+      throw new Error('no\0thing');
+    };
+    await world.driver().run();
+    expect(await messageOf('words')).toBe('no\u{FFFD}thing');
+  });
 });
