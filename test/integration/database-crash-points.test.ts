@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Kind } from '#core/kind.ts';
 import { type CrashPoints, startCrashPoints } from '#test/support/crash-points.ts';
 import { type DatabaseWorld, openDatabaseWorld } from '#test/support/database-world.ts';
-import type { MemoryPasses } from '#test/support/memory-passes.ts';
+import type { TenantPasses } from '#test/support/tenant-passes.ts';
 
 const RETRY_MS = 5;
 const MOST_PASSES = 500;
@@ -29,10 +29,10 @@ afterAll(async () => {
  */
 async function atEveryPoint(
   life: (run: Run) => Promise<void>,
-  tenantOf: () => MemoryPasses = () => world.newTenant(),
+  tenantOf: () => TenantPasses | Promise<TenantPasses> = () => world.newTenant(),
 ): Promise<number> {
   for (let point = 1; ; point++) {
-    const tenant = tenantOf();
+    const tenant = await tenantOf();
     crashes.arm(point);
     await life({
       tenant,
@@ -58,12 +58,12 @@ async function atEveryPoint(
 }
 
 interface Run {
-  readonly tenant: MemoryPasses;
+  readonly tenant: TenantPasses;
   readonly point: number;
   until(kind: Kind, name: string, result: string): Promise<void>;
 }
 
-async function namesOf({ tenant, installation }: MemoryPasses): Promise<readonly string[]> {
+async function namesOf({ tenant, installation }: TenantPasses): Promise<readonly string[]> {
   const rows = await world.sql(`
     select datname as name from pg_database where datname like '${tenant}\\_%' or datname like 'plumbline\\_%'
       and shobj_description(oid, 'pg_database') like 'plumbline:${installation}/%'
@@ -71,9 +71,8 @@ async function namesOf({ tenant, installation }: MemoryPasses): Promise<readonly
   return rows.map(({ name }) => String(name));
 }
 
-async function canLogIn(tenant: MemoryPasses): Promise<void> {
-  const [owner, password] = ['owner', 'password'].map((field) => tenant.text(world.database, 'orders', field));
-  const session = world.connect(`${tenant.tenant}_orders`, owner ?? '', password ?? '');
+async function canLogIn(tenant: TenantPasses): Promise<void> {
+  const session = await world.enter(tenant, 'orders');
   try {
     await session`select 'a'::public.citext`;
   } finally {
@@ -86,17 +85,17 @@ describe('a process that dies at any answer of the server', () => {
     'leaves a ManagedDatabase that is made, rotated and removed in the end',
     async () => {
       const points = await atEveryPoint(async ({ tenant, until }) => {
-        tenant.put(world.database, 'orders', { extensions: ['citext'], connectionLimit: 9 });
+        await tenant.put(world.database, 'orders', { extensions: ['citext'], connectionLimit: 9 });
         await until(world.database, 'orders', 'done');
         const name = `${tenant.tenant}_orders`;
         expect(await namesOf(tenant)).toEqual([name, `${name}_owner`]);
         await canLogIn(tenant);
-        tenant.put(world.database, 'orders', { extensions: ['citext'], rotationToken: 'b' });
+        await tenant.put(world.database, 'orders', { extensions: ['citext'], rotationToken: 'b' });
         await until(world.database, 'orders', 'done');
-        const status = tenant.status(world.database, 'orders');
+        const status = await tenant.status(world.database, 'orders');
         expect(status).toMatchObject({ rotationToken: 'b' });
         await canLogIn(tenant);
-        tenant.remove(world.database, 'orders');
+        await tenant.remove(world.database, 'orders');
         await until(world.database, 'orders', 'finalized');
         expect(await namesOf(tenant)).toEqual([]);
       });
@@ -108,9 +107,9 @@ describe('a process that dies at any answer of the server', () => {
   test(
     'leaves rights that are given, changed and taken in the end',
     async () => {
-      const tenant = world.newTenant();
+      const tenant = await world.newTenant();
       const name = `${tenant.tenant}_orders`;
-      tenant.put(world.database, 'orders', {});
+      await tenant.put(world.database, 'orders', {});
       await tenant.settle(world.database, 'orders');
       await world.sql(`set role "${name}_owner"; create table things (id serial)`, name);
       const rightsOf = async (subject: string): Promise<unknown> => {
@@ -129,18 +128,18 @@ describe('a process that dies at any answer of the server', () => {
           string,
           string,
         ];
-        tenant.put(world.binding, a, { database: 'orders', subject: ann, role: 'reader' });
+        await tenant.put(world.binding, a, { database: 'orders', subject: ann, role: 'reader' });
         await until(world.binding, a, 'done');
         expect(await rightsOf(ann)).toEqual({ read: true, write: false });
-        tenant.put(world.binding, b, { database: 'orders', subject: ann, role: 'writer' });
+        await tenant.put(world.binding, b, { database: 'orders', subject: ann, role: 'writer' });
         await until(world.binding, b, 'done');
-        tenant.remove(world.binding, a);
+        await tenant.remove(world.binding, a);
         await until(world.binding, a, 'finalized');
         expect(await rightsOf(ann)).toEqual({ read: true, write: true });
-        tenant.put(world.binding, b, { database: 'orders', subject: bob, role: 'owner' });
+        await tenant.put(world.binding, b, { database: 'orders', subject: bob, role: 'owner' });
         await until(world.binding, b, 'done');
         expect(await namesOf(tenant)).toEqual([name, `${tenant.tenant}_${bob}`, `${name}_owner`].toSorted());
-        tenant.remove(world.binding, b);
+        await tenant.remove(world.binding, b);
         await until(world.binding, b, 'finalized');
         expect(await namesOf(tenant)).toEqual([name, `${name}_owner`]);
       };

@@ -149,15 +149,11 @@ describe('what goes wrong', () => {
 
 describe('a database whose owner is hostile', () => {
   test('has no say in what is done in it', async () => {
-    const tenant = world.newTenant();
-    tenant.put(world.database, 'trap', {});
+    const tenant = await world.newTenant();
+    await tenant.put(world.database, 'trap', {});
     await tenant.settle(world.database, 'trap');
     const name = `${tenant.tenant}_trap`;
-    const owner = world.connect(
-      name,
-      tenant.text(world.database, 'trap', 'owner'),
-      tenant.text(world.database, 'trap', 'password'),
-    );
+    const owner = await world.enter(tenant, 'trap');
     await owner.unsafe(`
       create table caught (by text);
       grant all on caught to public;
@@ -170,12 +166,12 @@ describe('a database whose owner is hostile', () => {
     await owner.unsafe(`alter database "${name}" set search_path = public, pg_catalog`);
     await owner.unsafe(`alter database "${name}" set default_transaction_read_only = on`);
     await owner.end();
-    tenant.put(world.database, 'trap', { extensions: ['citext'] });
+    await tenant.put(world.database, 'trap', { extensions: ['citext'] });
     expect(await tenant.settle(world.database, 'trap')).toMatchObject({ result: 'done', error: undefined });
-    tenant.put(world.binding, 'a', { database: 'trap', subject: 'ann', role: 'writer' });
+    await tenant.put(world.binding, 'a', { database: 'trap', subject: 'ann', role: 'writer' });
     expect(await tenant.settle(world.binding, 'a')).toMatchObject({ result: 'done', error: undefined });
     expect(await world.sql('select * from public.caught', name)).toEqual([]);
-    tenant.remove(world.binding, 'a');
+    await tenant.remove(world.binding, 'a');
     expect(await tenant.settle(world.binding, 'a')).toMatchObject({ result: 'finalized' });
   });
 });

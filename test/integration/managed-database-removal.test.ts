@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DatabaseWorld, openDatabaseWorld } from '#test/support/database-world.ts';
-import { conditionOf, type MemoryPasses } from '#test/support/memory-passes.ts';
+import type { TenantPasses } from '#test/support/tenant-passes.ts';
 
 let world: DatabaseWorld;
 
@@ -10,15 +10,15 @@ beforeAll(async () => {
 
 afterAll(() => world.close());
 
-async function make(spec: Parameters<MemoryPasses['put']>[2] = {}): Promise<MemoryPasses> {
-  const tenant = world.newTenant();
-  tenant.put(world.database, 'orders', spec);
+async function make(spec: Parameters<TenantPasses['put']>[2] = {}): Promise<TenantPasses> {
+  const tenant = await world.newTenant();
+  await tenant.put(world.database, 'orders', spec);
   expect(await tenant.settle(world.database, 'orders')).toMatchObject({ result: 'done', error: undefined });
   return tenant;
 }
 
 /** What of the tenant is on the server: databases, drafts and roles. */
-async function left({ tenant, installation }: MemoryPasses): Promise<readonly string[]> {
+async function left({ tenant, installation }: TenantPasses): Promise<readonly string[]> {
   const rows = await world.sql(`
     select datname as name from pg_database where datname like '${tenant}\\_%'
       or shobj_description(oid, 'pg_database') like 'plumbline:${installation}/%' and datname like 'plumbline\\_%'
@@ -26,18 +26,20 @@ async function left({ tenant, installation }: MemoryPasses): Promise<readonly st
   return rows.map(({ name }) => String(name));
 }
 
-function connect(tenant: MemoryPasses): ReturnType<DatabaseWorld['connect']> {
-  const [owner, password] = ['owner', 'password'].map((field) => tenant.text(world.database, 'orders', field));
-  return world.connect(`${tenant.tenant}_orders`, owner ?? '', password ?? '');
+/** A session of the owner's, which is connected. */
+async function enter(tenant: TenantPasses): Promise<ReturnType<DatabaseWorld['connect']>> {
+  const session = await world.enter(tenant, 'orders');
+  await session`select`;
+  return session;
 }
 
 describe('a ManagedDatabase that is deleted', () => {
   test('is gone with its owner, and what the owner had in it', async () => {
     const tenant = await make({ extensions: ['citext'] });
-    const owner = connect(tenant);
+    const owner = await enter(tenant);
     await owner`create table things ()`;
     await owner.end();
-    tenant.remove(world.database, 'orders');
+    await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
     expect(await left(tenant)).toEqual([]);
   });
@@ -46,55 +48,52 @@ describe('a ManagedDatabase that is deleted', () => {
     const tenant = await make();
     await world.sql(`update pg_database set datconnlimit = -2 where datname = '${tenant.tenant}_orders'`);
     expect((await tenant.pass(world.database, 'orders')).error).toContain('finish it there: drop database');
-    tenant.remove(world.database, 'orders');
+    await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized', error: undefined });
     expect(await left(tenant)).toEqual([]);
   });
 
   test('needs no server when nothing was ever to be made', async () => {
-    const tenant = world.newTenant();
-    tenant.put(world.database, 'orders', { server: 'nowhere' });
+    const tenant = await world.newTenant();
+    await tenant.put(world.database, 'orders', { server: 'nowhere' });
     await tenant.settle(world.database, 'orders');
-    tenant.remove(world.database, 'orders');
+    await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
   });
 
   test('waits for the RoleBindings that name it, those that are being deleted too', async () => {
     const tenant = await make();
-    tenant.put(world.binding, 'ann', { database: 'orders', subject: 'ann', role: 'reader' });
-    tenant.put(world.binding, 'elsewhere', { database: 'bills', subject: 'ann', role: 'reader' });
-    tenant.remove(world.database, 'orders');
+    await tenant.put(world.binding, 'ann', { database: 'orders', subject: 'ann', role: 'reader' });
+    await tenant.put(world.binding, 'elsewhere', { database: 'bills', subject: 'ann', role: 'reader' });
+    await tenant.remove(world.database, 'orders');
     const blocked = { result: 'blocked' };
     expect(await tenant.pass(world.database, 'orders')).toMatchObject(blocked);
-    const message = JSON.stringify(tenant.status(world.database, 'orders')['conditions']);
+    const message = JSON.stringify((await tenant.status(world.database, 'orders'))['conditions']);
     expect(message).toContain('the database is named by RoleBindings: ann; delete them');
-    tenant.remove(world.binding, 'ann');
+    await tenant.remove(world.binding, 'ann');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject(blocked);
     expect(await tenant.pass(world.binding, 'ann')).toMatchObject({ result: 'finalized' });
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
   });
 
   test('wakes up for bindings that go', async () => {
-    const [watch] = world.database.controllers[0]?.watches ?? [];
-    const binding = (deletionTimestamp: string | null) => ({
-      apiVersion: 'plumbline.dev/v1',
-      kind: 'RoleBinding',
-      metadata: { name: 'x', deletionTimestamp },
-      spec: { database: 'orders' },
-    });
-    const ctx = { list: async () => [] };
-    expect(await watch?.map(binding('2026-11-29T10:00:00Z'), ctx)).toEqual([{ name: 'orders' }]);
-    expect(await watch?.map(binding(null), ctx)).toEqual([]);
+    const tenant = await make();
+    await tenant.put(world.binding, 'ann', { database: 'orders', subject: 'ann', role: 'reader' });
+    expect(await tenant.settle(world.binding, 'ann')).toMatchObject({ result: 'done' });
+    expect(await tenant.woken(world.database)).toEqual([]);
+    await tenant.remove(world.binding, 'ann');
+    expect(await tenant.woken(world.database)).toEqual(['orders']);
+    expect(await tenant.pass(world.binding, 'ann')).toMatchObject({ result: 'finalized' });
+    expect(await tenant.woken(world.database)).toEqual(['orders']);
   });
 
   test('waits while sessions are connected, and looks again soon', async () => {
     const tenant = await make();
-    const session = connect(tenant);
-    await session`select`;
-    tenant.remove(world.database, 'orders');
+    const session = await enter(tenant);
+    await tenant.remove(world.database, 'orders');
     const pass = await tenant.pass(world.database, 'orders');
     expect(pass).toMatchObject({ result: 'blocked', nextMs: 5_000 });
-    expect(conditionOf(tenant.status(world.database, 'orders'), 'Ready')).toBe('False Deleting');
+    expect(await tenant.condition(world.database, 'orders', 'Ready')).toBe('False Deleting');
     expect(await left(tenant)).toHaveLength(2);
     await session.end();
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
@@ -103,9 +102,24 @@ describe('a ManagedDatabase that is deleted', () => {
 
   test('ends the sessions where the spec says so', async () => {
     const tenant = await make({ force: true });
-    const session = connect(tenant);
+    const session = await enter(tenant);
+    await tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([]);
+    await session.end({ timeout: 0 });
+  });
+
+  test('ends the sessions where somebody says so who has found them in the way', async () => {
+    const tenant = await make();
+    const session = await enter(tenant);
+    await tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'blocked' });
+    const message = JSON.stringify((await tenant.status(world.database, 'orders'))['conditions']);
+    expect(message).toContain('set the annotation plumbline.dev/force');
+    await tenant.annotate(world.database, 'orders', { 'plumbline.dev/force': 'false' });
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'blocked' });
     await session`select`;
-    tenant.remove(world.database, 'orders');
+    await tenant.annotate(world.database, 'orders', { 'plumbline.dev/force': 'true' });
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
     expect(await left(tenant)).toEqual([]);
     await session.end({ timeout: 0 });
@@ -113,9 +127,8 @@ describe('a ManagedDatabase that is deleted', () => {
 
   test('stays with its owner where the spec says so, and is nobody’s', async () => {
     const tenant = await make({ deletionPolicy: 'Retain' });
-    const session = connect(tenant);
-    await session`select`;
-    tenant.remove(world.database, 'orders');
+    const session = await enter(tenant);
+    await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
     expect(await left(tenant)).toEqual([`${tenant.tenant}_orders`, `${tenant.tenant}_orders_owner`]);
     expect(
@@ -134,7 +147,7 @@ describe('a ManagedDatabase that is deleted', () => {
     const name = `${tenant.tenant}_orders`;
     await world.sql(change.replace('%d', `"${name}"`).replace('%o', `"${name}_owner"`));
     if (what === 'database') await world.sql(`alter database "${name}" owner to plumbline`);
-    tenant.remove(world.database, 'orders');
+    await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
     expect(await left(tenant)).toEqual([what === 'database' ? name : `${name}_owner`]);
   });
@@ -146,7 +159,7 @@ describe('a ManagedDatabase that is deleted', () => {
       `create table kept_${tenant.tenant} (); grant select on kept_${tenant.tenant} to ${owner}`,
       'postgres',
     );
-    tenant.remove(world.database, 'orders');
+    await tenant.remove(world.database, 'orders');
     const pass = await tenant.pass(world.database, 'orders');
     expect(pass.error).toContain(`privileges for table public.kept_${tenant.tenant}; revoke or reassign that`);
     await world.sql(`drop table kept_${tenant.tenant}`, 'postgres');
@@ -159,7 +172,7 @@ describe('orphans', () => {
     const tenant = await make();
     const sweep = world.database.controllers[0]?.sweep;
     const ctx = { installation: tenant.installation, signal: new AbortController().signal, log: console as never };
-    const uid = tenant.read(world.database, 'orders')?.metadata.uid ?? '';
+    const uid = (await tenant.read(world.database, 'orders'))?.metadata.uid ?? '';
     const found = (await sweep?.list(ctx))?.filter(({ ownerUid, id }) => ownerUid === uid && id.startsWith('local/'));
     expect(found).toEqual([
       { class: 'database', id: `local/${tenant.tenant}_orders`, ownerUid: uid },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DatabaseWorld, openDatabaseWorld } from '#test/support/database-world.ts';
-import { conditionOf, type MemoryPasses } from '#test/support/memory-passes.ts';
+import type { TenantPasses } from '#test/support/tenant-passes.ts';
 
 let world: DatabaseWorld;
 /** Whose controllers are a superuser, and may take back what another superuser did. */
@@ -19,24 +19,24 @@ afterAll(async () => {
 const READY = { result: 'done', error: undefined };
 
 interface Made {
-  readonly tenant: MemoryPasses;
+  readonly tenant: TenantPasses;
   readonly name: string;
   readonly owner: string;
   readonly marker: string;
   readonly password: string;
 }
 
-async function make(spec: Parameters<MemoryPasses['put']>[2] = {}, where: DatabaseWorld = world): Promise<Made> {
-  const tenant = where.newTenant();
-  tenant.put(where.database, 'orders', spec);
+async function make(spec: Parameters<TenantPasses['put']>[2] = {}, where: DatabaseWorld = world): Promise<Made> {
+  const tenant = await where.newTenant();
+  await tenant.put(where.database, 'orders', spec);
   expect(await tenant.settle(where.database, 'orders')).toMatchObject(READY);
-  const uid = tenant.read(where.database, 'orders')?.metadata.uid;
+  const uid = (await tenant.read(where.database, 'orders'))?.metadata.uid;
   return {
     tenant,
     name: `${tenant.tenant}_orders`,
-    owner: tenant.text(world.database, 'orders', 'owner'),
+    owner: await tenant.text(world.database, 'orders', 'owner'),
     marker: `plumbline:${tenant.installation}/plumbline.dev/ManagedDatabase/${uid}`,
-    password: tenant.text(world.database, 'orders', 'password'),
+    password: await tenant.text(world.database, 'orders', 'password'),
   };
 }
 
@@ -62,7 +62,7 @@ describe('a ManagedDatabase', () => {
     expect(owner).toBe(`${name}_owner`);
     expect(await databaseRow(name)).toEqual({ owner, limit: 7, comment: marker, isOpen: false, hasOwner: true });
     expect(await roleRow(owner)).toEqual({ ...humble, comment: marker });
-    expect(tenant.status(world.database, 'orders')).toMatchObject({
+    expect(await tenant.status(world.database, 'orders')).toMatchObject({
       server: 'local',
       database: name,
       host: '127.0.0.1',
@@ -76,10 +76,10 @@ describe('a ManagedDatabase', () => {
   });
 
   test('is written down before anything is made', async () => {
-    const tenant = world.newTenant();
-    tenant.put(world.database, 'orders', {});
+    const tenant = await world.newTenant();
+    await tenant.put(world.database, 'orders', {});
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'not-ready', nextMs: 0 });
-    expect(tenant.status(world.database, 'orders')).toMatchObject({ database: `${tenant.tenant}_orders` });
+    expect(await tenant.status(world.database, 'orders')).toMatchObject({ database: `${tenant.tenant}_orders` });
     expect(await databaseRow(`${tenant.tenant}_orders`)).toBeUndefined();
   });
 
@@ -88,10 +88,10 @@ describe('a ManagedDatabase', () => {
     const versions = `select (select xmin from pg_database where datname = '${name}')::text,
       (select xmin from pg_authid where rolname = '${name}_owner')::text as role`;
     const before = await world.sql(versions);
-    const status = tenant.status(world.database, 'orders');
+    const status = await tenant.status(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ ...READY, events: [] });
     expect(await world.sql(versions)).toEqual(before);
-    expect(tenant.status(world.database, 'orders')).toEqual(status);
+    expect(await tenant.status(world.database, 'orders')).toEqual(status);
   });
 
   test.each([
@@ -135,13 +135,13 @@ describe('a ManagedDatabase', () => {
   test('gets extensions that are added or were dropped, and keeps those that are no longer named', async () => {
     const { tenant, name } = await make({ extensions: ['citext'] });
     await world.sql('drop extension citext', name);
-    tenant.put(world.database, 'orders', { extensions: ['citext', 'earthdistance'] });
+    await tenant.put(world.database, 'orders', { extensions: ['citext', 'earthdistance'] });
     if ((await tenant.pass(world.database, 'orders')).result === 'terminal') {
       // Some servers do not trust this one.
-      tenant.put(world.database, 'orders', { extensions: ['citext', 'pg_trgm'] });
+      await tenant.put(world.database, 'orders', { extensions: ['citext', 'pg_trgm'] });
       expect(await tenant.pass(world.database, 'orders')).toMatchObject(READY);
     }
-    tenant.put(world.database, 'orders', {});
+    await tenant.put(world.database, 'orders', {});
     expect(await tenant.pass(world.database, 'orders')).toMatchObject(READY);
     const extensions = await world.sql('select extname from pg_extension', name);
     expect(extensions.map(({ extname }) => String(extname))).toContain('citext');
@@ -150,18 +150,13 @@ describe('a ManagedDatabase', () => {
   test.each(['file_fdw', 'no_such_extension'])(
     'is not ready for good with the extension %s, and usable',
     async (extension) => {
-      const tenant = mighty.newTenant();
-      tenant.put(mighty.database, 'orders', { extensions: ['citext', extension] });
+      const tenant = await mighty.newTenant();
+      await tenant.put(mighty.database, 'orders', { extensions: ['citext', extension] });
       const pass = await tenant.settle(mighty.database, 'orders');
       expect(pass.result).toBe('terminal');
       expect(pass.error).toContain(`ExtensionRefused: spec.extensions: extension "${extension}" cannot be had`);
-      const status = tenant.status(mighty.database, 'orders');
-      expect(conditionOf(status, 'Ready')).toBe('False ExtensionRefused');
-      const session = world.connect(
-        `${tenant.tenant}_orders`,
-        tenant.text(mighty.database, 'orders', 'owner'),
-        tenant.text(mighty.database, 'orders', 'password'),
-      );
+      expect(await tenant.condition(mighty.database, 'orders', 'Ready')).toBe('False ExtensionRefused');
+      const session = await mighty.enter(tenant, 'orders');
       await session`create table usable (name citext)`;
       await session.end();
     },
@@ -176,8 +171,8 @@ describe('a ManagedDatabase', () => {
   });
 
   test('cannot lie on a server that is not configured', async () => {
-    const tenant = world.newTenant();
-    tenant.put(world.database, 'orders', { server: 'nowhere' });
+    const tenant = await world.newTenant();
+    await tenant.put(world.database, 'orders', { server: 'nowhere' });
     expect(await tenant.settle(world.database, 'orders')).toMatchObject({
       result: 'terminal',
       error: 'UnknownServer: spec.server is "nowhere"; there are: local, other',
@@ -186,12 +181,12 @@ describe('a ManagedDatabase', () => {
 
   test.each([{ server: 'other' }, { owner: 'boss' }])('cannot move: %j', async (change) => {
     const { tenant, name, owner } = await make();
-    tenant.put(world.database, 'orders', change);
+    await tenant.put(world.database, 'orders', change);
     const pass = await tenant.pass(world.database, 'orders');
     expect(pass.result).toBe('terminal');
     expect(pass.error).toMatch(/^ImmutableField: spec\.(server|owner) cannot change: .* set spec\.(server|owner) back/);
     expect(await databaseRow(name)).toMatchObject({ owner });
-    tenant.put(world.database, 'orders', {});
+    await tenant.put(world.database, 'orders', {});
     expect(await tenant.settle(world.database, 'orders')).toMatchObject(READY);
   });
 });
@@ -200,7 +195,7 @@ describe("the owner's password", () => {
   test('is another one for each new rotation token, and only then', async () => {
     const { tenant, name, owner, password } = await make();
     const next = async (rotationToken?: string): Promise<string> => {
-      tenant.put(world.database, 'orders', rotationToken === undefined ? {} : { rotationToken });
+      await tenant.put(world.database, 'orders', rotationToken === undefined ? {} : { rotationToken });
       expect(await tenant.pass(world.database, 'orders')).toMatchObject(READY);
       return tenant.text(world.database, 'orders', 'password');
     };
@@ -230,23 +225,23 @@ describe('what belongs to somebody else', () => {
     ['database', 'create database %d', "comment on database %d is 'theirs'"],
     ['role', 'create role %o', "comment on role %o is 'theirs'"],
   ])('a %s of that name is left as it is', async (what, create, comment) => {
-    const tenant = world.newTenant();
+    const tenant = await world.newTenant();
     const fill = (text: string): string =>
       text.replace('%d', `"${tenant.tenant}_orders"`).replace('%o', `"${tenant.tenant}_orders_owner"`);
     await world.sql(fill(create));
     await world.sql(fill(comment));
-    tenant.put(world.database, 'orders', {});
+    await tenant.put(world.database, 'orders', {});
     const pass = await tenant.settle(world.database, 'orders');
     expect(pass.error).toMatch(
       new RegExp(`^OwnershipConflict: ${what} "${tenant.tenant}_orders.*" on server "local" is there`),
     );
-    const status = tenant.status(world.database, 'orders');
-    expect(conditionOf(status, 'OwnershipConflict')).toBe('True OwnershipConflict');
+    const conflict = await tenant.condition(world.database, 'orders', 'OwnershipConflict');
+    expect(conflict).toBe('True OwnershipConflict');
     expect([await databaseRow(`${tenant.tenant}_orders`), await roleRow(`${tenant.tenant}_orders_owner`)]).toEqual([
       what === 'database' ? expect.objectContaining({ comment: 'theirs', owner: 'plumbline' }) : undefined,
       what === 'role' ? expect.objectContaining({ comment: 'theirs', rolcanlogin: false }) : undefined,
     ]);
-    tenant.remove(world.database, 'orders');
+    await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
     expect(await world.sql(`select from pg_database where datname = '${tenant.tenant}_orders'`)).toHaveLength(
       what === 'database' ? 1 : 0,
@@ -254,24 +249,24 @@ describe('what belongs to somebody else', () => {
   });
 
   test('another owner may be chosen when the first one turned out to be taken', async () => {
-    const tenant = world.newTenant();
+    const tenant = await world.newTenant();
     await world.sql(`create role "${tenant.tenant}_orders_owner"`);
-    tenant.put(world.database, 'orders', {});
+    await tenant.put(world.database, 'orders', {});
     await tenant.settle(world.database, 'orders');
-    tenant.put(world.database, 'orders', { owner: 'free' });
+    await tenant.put(world.database, 'orders', { owner: 'free' });
     expect(await tenant.settle(world.database, 'orders')).toMatchObject(READY);
     expect(await databaseRow(`${tenant.tenant}_orders`)).toMatchObject({ owner: `${tenant.tenant}_free_owner` });
-    tenant.remove(world.database, 'orders');
+    await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
     expect(await roleRow(`${tenant.tenant}_orders_owner`)).toBeDefined();
   });
 
   test('a database is adopted where the spec says so, unless another object has marked it', async () => {
-    const tenant = mighty.newTenant();
+    const tenant = await mighty.newTenant();
     const name = `${tenant.tenant}_orders`;
     await world.sql(`create database "${name}"`);
     await world.sql('create table theirs ()', name);
-    tenant.put(mighty.database, 'orders', { adoptionPolicy: 'AdoptUnowned', extensions: ['citext'] });
+    await tenant.put(mighty.database, 'orders', { adoptionPolicy: 'AdoptUnowned', extensions: ['citext'] });
     expect(await tenant.settle(mighty.database, 'orders')).toMatchObject(READY);
     expect(await databaseRow(name)).toMatchObject({ owner: `${name}_owner`, isOpen: false, hasOwner: true });
     expect(await world.sql(`select from pg_class where relname = 'theirs'`, name)).toHaveLength(1);
@@ -283,7 +278,7 @@ describe('what belongs to somebody else', () => {
 
   test('two objects of a tenant never share an owner', async () => {
     const { tenant } = await make({ owner: 'shared' });
-    tenant.put(world.database, 'bills', { owner: 'shared' });
+    await tenant.put(world.database, 'bills', { owner: 'shared' });
     expect((await tenant.settle(world.database, 'bills')).error).toMatch(/^OwnershipConflict: role/);
     expect(await databaseRow(`${tenant.tenant}_bills`)).toBeUndefined();
   });

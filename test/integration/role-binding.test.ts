@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DatabaseWorld, openDatabaseWorld } from '#test/support/database-world.ts';
-import { conditionOf, type MemoryPasses } from '#test/support/memory-passes.ts';
+import type { TenantPasses } from '#test/support/tenant-passes.ts';
 
 let world: DatabaseWorld;
 
@@ -14,40 +14,39 @@ const READY = { result: 'done', error: undefined };
 const TABLES = `create schema shop; create table shop.items (id serial primary key, name text); create table plain (n int)`;
 
 /** A tenant with a database that has tables. */
-async function makeTenant(...databases: readonly string[]): Promise<MemoryPasses> {
-  const tenant = world.newTenant();
+async function makeTenant(...databases: readonly string[]): Promise<TenantPasses> {
+  const tenant = await world.newTenant();
   for (const name of databases.length > 0 ? databases : ['orders']) {
-    tenant.put(world.database, name, {});
+    await tenant.put(world.database, name, {});
     expect(await tenant.settle(world.database, name)).toMatchObject(READY);
     await asOwner(tenant, TABLES, name);
   }
   return tenant;
 }
 
-async function asOwner(tenant: MemoryPasses, text: string, name: string = 'orders'): Promise<void> {
-  const [owner, password] = [tenant.text(world.database, name, 'owner'), tenant.text(world.database, name, 'password')];
-  const session = world.connect(`${tenant.tenant}_${name}`, owner, password);
+async function asOwner(tenant: TenantPasses, text: string, name: string = 'orders'): Promise<void> {
+  const session = await world.enter(tenant, name);
   await session.unsafe(text);
   await session.end();
 }
 
 async function bind(
-  tenant: MemoryPasses,
+  tenant: TenantPasses,
   name: string,
   role: string,
   { subject = 'ann', database = 'orders' }: { readonly subject?: string; readonly database?: string } = {},
 ): Promise<void> {
-  tenant.put(world.binding, name, { database, subject, role });
+  await tenant.put(world.binding, name, { database, subject, role });
   expect(await tenant.settle(world.binding, name)).toMatchObject(READY);
 }
 
-async function unbind(tenant: MemoryPasses, name: string): Promise<void> {
-  tenant.remove(world.binding, name);
+async function unbind(tenant: TenantPasses, name: string): Promise<void> {
+  await tenant.remove(world.binding, name);
   expect(await tenant.pass(world.binding, name)).toMatchObject({ result: 'finalized', error: undefined });
 }
 
 /** What a subject may do in a database: tried as a superuser who takes its place. */
-async function can(tenant: MemoryPasses, subject: string = 'ann', name: string = 'orders'): Promise<readonly string[]> {
+async function can(tenant: TenantPasses, subject: string = 'ann', name: string = 'orders'): Promise<readonly string[]> {
   const role = `${tenant.tenant}_${subject}`;
   const [row] = await world.sql(
     `select case when exists (select from pg_roles where rolname = '${role}') then array_to_json(array_remove(array[
@@ -76,14 +75,11 @@ describe('a RoleBinding', () => {
     const tenant = await makeTenant();
     await bind(tenant, 'a', role);
     expect(await can(tenant)).toEqual(rights);
-    expect(tenant.status(world.binding, 'a')['resources']).toEqual([
-      expect.objectContaining({ class: 'role', id: `local/${tenant.tenant}_ann`, state: 'present' }),
-      expect.objectContaining({
-        class: 'rights',
-        id: `local/${tenant.tenant}_orders/${tenant.tenant}_ann`,
-        state: 'present',
-      }),
-    ]);
+    const resources = [
+      { class: 'rights', id: `local/${tenant.tenant}_orders/${tenant.tenant}_ann`, state: 'present' },
+      { class: 'role', id: `local/${tenant.tenant}_ann`, state: 'present' },
+    ];
+    expect(await tenant.status(world.binding, 'a')).toMatchObject({ resources });
     expect(await commentOf(`${tenant.tenant}_ann`)).toBe(
       `plumbline:${tenant.installation}/plumbline.dev/Tenant/${tenant.tenantUid}`,
     );
@@ -153,39 +149,36 @@ describe('a RoleBinding', () => {
     ]);
     await bind(tenant, 'a', 'reader', { subject: 'bob', database: 'bills' });
     expect([await can(tenant, 'bob'), await can(tenant, 'bob', 'bills')]).toEqual([[], ['connect', 'read']]);
-    expect(tenant.status(world.binding, 'a')['places']).toHaveLength(1);
+    expect((await tenant.status(world.binding, 'a'))['places']).toHaveLength(1);
     await unbind(tenant, 'a');
     expect(await can(tenant, 'bob', 'bills')).toEqual(['nothing, for there is no such role']);
   });
 
   test('waits for its database, and says so', async () => {
-    const tenant = world.newTenant();
-    tenant.put(world.binding, 'a', { database: 'orders', subject: 'ann', role: 'reader' });
+    const tenant = await world.newTenant();
+    await tenant.put(world.binding, 'a', { database: 'orders', subject: 'ann', role: 'reader' });
     expect(await tenant.settle(world.binding, 'a')).toMatchObject({ result: 'not-ready' });
-    expect(conditionOf(tenant.status(world.binding, 'a'), 'Ready')).toBe('False DatabaseNotReady');
-    tenant.put(world.database, 'orders', {});
+    expect(await tenant.condition(world.binding, 'a', 'Ready')).toBe('False DatabaseNotReady');
+    await tenant.put(world.database, 'orders', {});
     await tenant.pass(world.database, 'orders');
     expect(await tenant.settle(world.binding, 'a')).toMatchObject({ result: 'not-ready' });
     expect(await commentOf(`${tenant.tenant}_ann`)).toBeUndefined();
     await tenant.settle(world.database, 'orders');
     expect(await tenant.settle(world.binding, 'a')).toMatchObject(READY);
-    tenant.put(world.database, 'orders', { connectionLimit: 5 });
+    await tenant.put(world.database, 'orders', { connectionLimit: 5 });
     expect(await tenant.settle(world.binding, 'a')).toMatchObject({ result: 'not-ready' });
   });
 
   test('is woken by its database', async () => {
-    const [watch] = world.binding.controllers[0]?.watches ?? [];
-    const object = (kind: string, name: string, database?: string) => ({
-      apiVersion: 'plumbline.dev/v1',
-      kind,
-      metadata: { name, namespace: 'acme' },
-      ...(database !== undefined && { spec: { database } }),
-    });
-    const ctx = {
-      list: async (_kind: unknown, tenant: string) =>
-        tenant === 'acme' ? [object('RoleBinding', 'a', 'orders'), object('RoleBinding', 'b', 'bills')] : [],
-    };
-    expect(await watch?.map(object('ManagedDatabase', 'orders'), ctx)).toEqual([{ name: 'a' }]);
+    const [tenant, other] = [await world.newTenant(), await world.newTenant()];
+    await tenant.put(world.binding, 'a', { database: 'orders', subject: 'ann', role: 'reader' });
+    await tenant.put(world.binding, 'b', { database: 'bills', subject: 'ann', role: 'reader' });
+    await other.put(world.binding, 'a', { database: 'orders', subject: 'ann', role: 'reader' });
+    expect(await tenant.woken(world.binding)).toEqual([]);
+    await tenant.put(world.database, 'orders', {});
+    expect(await tenant.woken(world.binding)).toEqual(['a']);
+    await other.put(world.database, 'bills', {});
+    expect([await other.woken(world.binding), await tenant.woken(world.binding)]).toEqual([[], []]);
   });
 
   test('that lost its database has only the role to look after', async () => {
@@ -238,8 +231,8 @@ describe('bindings of one subject', () => {
     const tenant = await makeTenant('orders', 'bills');
     await bind(tenant, 'a', 'owner');
     await bind(tenant, 'b', 'writer', { database: 'bills' });
-    tenant.remove(world.binding, 'a');
-    tenant.remove(world.binding, 'b');
+    await tenant.remove(world.binding, 'a');
+    await tenant.remove(world.binding, 'b');
     const passes = await Promise.all(['a', 'b'].map((name) => tenant.pass(world.binding, name)));
     expect(passes.map(({ result }) => result)).toEqual(['finalized', 'finalized']);
     expect(await commentOf(`${tenant.tenant}_ann`)).toBeUndefined();
@@ -249,12 +242,16 @@ describe('bindings of one subject', () => {
     const tenant = await makeTenant();
     const names = ['a', 'b', 'c', 'd'];
     for (const [index, name] of names.entries()) {
-      tenant.put(world.binding, name, { database: 'orders', subject: 'ann', role: index === 3 ? 'writer' : 'reader' });
+      await tenant.put(world.binding, name, {
+        database: 'orders',
+        subject: 'ann',
+        role: index === 3 ? 'writer' : 'reader',
+      });
     }
     const settled = await Promise.all(names.map((name) => tenant.settle(world.binding, name)));
     expect(settled.map(({ error }) => error)).toEqual([undefined, undefined, undefined, undefined]);
     expect(await can(tenant)).toEqual(['connect', 'read', 'write']);
-    tenant.remove(world.binding, 'd');
+    await tenant.remove(world.binding, 'd');
     await Promise.all(names.map((name) => tenant.pass(world.binding, name)));
     expect(await can(tenant)).toEqual(['connect', 'read']);
   });
@@ -263,12 +260,11 @@ describe('bindings of one subject', () => {
     const tenant = await makeTenant();
     await bind(tenant, 'a', 'reader');
     await bind(tenant, 'b', 'writer');
-    tenant.remove(world.binding, 'b');
-    tenant.onList(() => Promise.reject(new Error('the store is away')));
-    expect((await tenant.pass(world.binding, 'b')).error).toContain('the store is away');
+    await tenant.remove(world.binding, 'b');
+    const beforeList = (): Promise<void> => Promise.reject(new Error('the store is away'));
+    expect((await tenant.pass(world.binding, 'b', { beforeList })).error).toContain('the store is away');
     expect(await can(tenant)).toEqual(['connect', 'read', 'write']);
-    tenant.onList(async () => undefined);
-    await expect(tenant.pass(world.binding, 'b')).resolves.toMatchObject({ result: 'finalized' });
+    expect(await tenant.pass(world.binding, 'b')).toMatchObject({ result: 'finalized' });
     expect(await can(tenant)).toEqual(['connect', 'read']);
   });
 });
@@ -278,11 +274,11 @@ test("bindings of many subjects on one database that change at once do not get i
   const subjects = ['ann', 'bob', 'cid', 'dee', 'eve', 'fay'];
   for (let round = 0; round < 15; round++) {
     const role = ['writer', 'reader', 'owner'][round % 3] ?? '';
-    for (const subject of subjects) tenant.put(world.binding, subject, { database: 'orders', subject, role });
+    for (const subject of subjects) await tenant.put(world.binding, subject, { database: 'orders', subject, role });
     const settled = await Promise.all(subjects.map((name) => tenant.settle(world.binding, name)));
     expect(settled.map(({ error }) => error)).toEqual(subjects.map(() => undefined));
   }
-  for (const name of subjects) tenant.remove(world.binding, name);
+  for (const name of subjects) await tenant.remove(world.binding, name);
   const gone = await Promise.all(subjects.map((name) => tenant.pass(world.binding, name)));
   expect(gone.map(({ error }) => error)).toEqual(subjects.map(() => undefined));
 });
@@ -307,7 +303,7 @@ describe('a role that was there before', () => {
     const theirs = `plumbline:${tenant.installation}/plumbline.dev/Tenant/4f0e9d4e-0000-4000-8000-000000000000`;
     await world.sql(`create role "${ann}"`);
     await world.sql(`comment on role "${ann}" is '${theirs}'`);
-    tenant.put(world.binding, 'a', { database: 'orders', subject: 'ann', role: 'owner' });
+    await tenant.put(world.binding, 'a', { database: 'orders', subject: 'ann', role: 'owner' });
     expect((await tenant.settle(world.binding, 'a')).error).toMatch(
       /^OwnershipConflict: role ".*_ann" on server "local"/,
     );

@@ -8,7 +8,7 @@ import type { Kind } from '#core/kind.ts';
 import type { DatabaseServers } from '#core/ports/database-servers.ts';
 import { managedDatabase } from '#functions/reconcile/kinds/managed-database.ts';
 import { roleBinding } from '#functions/reconcile/kinds/role-binding.ts';
-import { createMemoryPasses, type MemoryPasses } from '#test/support/memory-passes.ts';
+import { openPassStore, type PassStore, type TenantPasses } from '#test/support/tenant-passes.ts';
 
 export interface DatabaseWorld {
   readonly servers: DatabaseServers;
@@ -16,12 +16,14 @@ export interface DatabaseWorld {
   readonly url: string;
   readonly database: Kind;
   readonly binding: Kind;
-  /** A tenant of its own. */
-  newTenant(): MemoryPasses;
+  /** A tenant of its own, on a store that all tenants of this world share. */
+  newTenant(): Promise<TenantPasses>;
   /** Runs SQL as the superuser. */
   sql(text: string, database?: string): Promise<readonly postgres.Row[]>;
   /** A session as this role, to be closed by the test. */
   connect(database: string, role: string, password: string): postgres.Sql;
+  /** A session as the owner of a ManagedDatabase, with what its status says, to be closed by the test. */
+  enter(tenant: TenantPasses, name: string): Promise<postgres.Sql>;
   close(): Promise<void>;
 }
 
@@ -55,25 +57,38 @@ export async function openDatabaseWorld({
       ['other', url.href],
     ]),
   );
+  const database = managedDatabase({ servers }) as unknown as Kind;
+  const binding = roleBinding({ servers }) as unknown as Kind;
   const tenants: string[] = [];
+  let store: Promise<PassStore> | undefined;
+  const connect = (name: string, role: string, password: string): postgres.Sql => {
+    const own = new URL(databaseUrl(adminUrl, name));
+    own.username = encodeURIComponent(role);
+    own.password = password;
+    return postgres(own.href, { max: 1, onnotice: () => undefined, fetch_types: false });
+  };
   return {
     servers,
     url: url.href,
-    database: managedDatabase({ servers }) as unknown as Kind,
-    binding: roleBinding({ servers }) as unknown as Kind,
-    newTenant() {
+    database,
+    binding,
+    async newTenant() {
       const tenant = `t${randomBytes(5).toString('hex')}`;
       tenants.push(tenant);
-      return createMemoryPasses(tenant, `test-${suffix}`);
+      store ??= openPassStore([database, binding], `test-${suffix}`);
+      return (await store).newTenant(tenant);
     },
-    sql: (text, database) => run(databaseUrl(adminUrl, database), text),
-    connect(database, role, password) {
-      const own = new URL(databaseUrl(adminUrl, database));
-      own.username = encodeURIComponent(role);
-      own.password = password;
-      return postgres(own.href, { max: 1, onnotice: () => undefined, fetch_types: false });
+    sql: (text, name) => run(databaseUrl(adminUrl, name), text),
+    connect,
+    async enter(tenant, name) {
+      const [owner, password] = [
+        await tenant.text(database, name, 'owner'),
+        await tenant.text(database, name, 'password'),
+      ];
+      return connect(`${tenant.tenant}_${name}`, owner, password);
     },
     async close() {
+      await (await store)?.close();
       for (const tenant of tenants) await removeAll(adminUrl, tenant);
       await run(adminUrl, `drop owned by "${login}" cascade`);
       await run(databaseUrl(adminUrl, 'postgres'), `drop owned by "${login}" cascade; drop role "${login}"`);
