@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Kind } from '#core/kind.ts';
 import { type CrashPoints, startCrashPoints } from '#test/support/crash-points.ts';
 import { type DatabaseWorld, openDatabaseWorld } from '#test/support/database-world.ts';
+import type { PassDone } from '#test/support/one-pass.ts';
 import type { TenantPasses } from '#test/support/tenant-passes.ts';
 
 const RETRY_MS = 5;
@@ -34,15 +35,18 @@ async function atEveryPoint(
   for (let point = 1; ; point++) {
     const tenant = await tenantOf();
     crashes.arm(point);
+    const once = async (kind: Kind, name: string): Promise<PassDone> => {
+      const hadCut = crashes.hasCut;
+      return tenant.pass(kind, name, { isDead: () => crashes.hasCut && !hadCut });
+    };
     await life({
       tenant,
       point,
+      once,
       async until(kind, name, result) {
         for (let passes = 0; passes < MOST_PASSES; passes++) {
-          const hadCut = crashes.hasCut;
-          const died = (): boolean => crashes.hasCut && !hadCut;
-          const pass = await tenant.pass(kind, name, { isDead: died });
-          if (pass.result === result && !died()) return;
+          const pass = await once(kind, name);
+          if (pass.result === result) return;
           // The server has to notice that a session is gone.
           if (pass.error !== undefined) await pause(RETRY_MS);
         }
@@ -60,6 +64,9 @@ async function atEveryPoint(
 interface Run {
   readonly tenant: TenantPasses;
   readonly point: number;
+  /** One pass, which may be the one that dies. */
+  once(kind: Kind, name: string): Promise<PassDone>;
+  /** Passes until one comes to this. */
   until(kind: Kind, name: string, result: string): Promise<void>;
 }
 
@@ -100,6 +107,22 @@ describe('a process that dies at any answer of the server', () => {
         expect(await namesOf(tenant)).toEqual([]);
       });
       expect(points).toBeGreaterThan(30);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'leaves nothing of a ManagedDatabase that is not wanted any more before it was made',
+    async () => {
+      const points = await atEveryPoint(async ({ tenant, once, until }) => {
+        await tenant.put(world.database, 'orders', {});
+        expect(await once(world.database, 'orders')).toMatchObject({ result: 'not-ready', nextMs: 0 });
+        await once(world.database, 'orders');
+        await tenant.remove(world.database, 'orders');
+        await until(world.database, 'orders', 'finalized');
+        expect(await namesOf(tenant)).toEqual([]);
+      });
+      expect(points).toBeGreaterThan(15);
     },
     TIMEOUT_MS,
   );

@@ -115,7 +115,7 @@ describe('a ManagedDatabase that is deleted', () => {
     await tenant.remove(world.database, 'orders');
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'blocked' });
     const message = JSON.stringify((await tenant.status(world.database, 'orders'))['conditions']);
-    expect(message).toContain('set the annotation plumbline.dev/force');
+    expect(message).toContain('the annotation plumbline.dev/force: ');
     await tenant.annotate(world.database, 'orders', { 'plumbline.dev/force': 'false' });
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'blocked' });
     await session`select`;

@@ -33,12 +33,14 @@ export async function finalizeDatabase(ctx: DatabaseContext, servers: DatabaseSe
     return blocked('Referenced', `the database is named by RoleBindings: ${references.join(', ')}; delete them`);
   }
   return withServer(ctx, servers, place, async (server) => {
-    if (ctx.object.spec.deletionPolicy === 'Retain') await retain(ctx, server, place);
-    else {
-      const waiting = (await removeDatabase(ctx, server, place)) ?? (await removeRole(ctx, server, place));
-      if (waiting) return waiting;
+    // First: it belongs to the role, which cannot go while it is there.
+    const draftLeft = await removeDraft(ctx, server, place);
+    if (draftLeft) return draftLeft;
+    if (ctx.object.spec.deletionPolicy === 'Retain') {
+      await retain(ctx, server, place);
+      return GONE;
     }
-    return (await removeDraft(ctx, server, place)) ?? GONE;
+    return (await removeDatabase(ctx, server, place)) ?? (await removeRole(ctx, server, place)) ?? GONE;
   });
 }
 
