@@ -38,6 +38,8 @@ create table plumbline.work_item (
   -- The generation that the last pass saw, and how it went.
   generation bigint not null default 0,
   attempts integer not null default 0,
+  -- Passes in a row that never ended: their process died, or was frozen.
+  lost_passes integer not null default 0,
   last_error text,
   -- Since when there has been no good pass.
   failing_since timestamptz,
@@ -70,6 +72,8 @@ create table plumbline.pass_lease (
 create table plumbline.watch_change (
   id bigint generated always as identity primary key,
   controller text collate "C" not null,
+  -- Later than now: mapping it has failed a moment ago.
+  due_at timestamptz not null default '-infinity',
   tenant text not null,
   uid uuid not null,
   api_group text not null,
@@ -103,25 +107,9 @@ begin
 end
 $$;
 
--- Makes these items due now. A deletion outranks a change, which outranks a report; what is due already keeps its place.
--- In the order of uids: two statements that touch the same items never wait for each other in a circle.
-create function plumbline.touch_items(p_controllers text[], p_uids uuid[], p_tenants text[], p_classes smallint[]) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
-begin
-  insert into plumbline.work_item as w (controller, uid, tenant, class, due_at)
-    select t.controller, t.uid, min(t.tenant), min(t.class), clock_timestamp()
-    from unnest(p_controllers, p_uids, p_tenants, p_classes) t (controller, uid, tenant, class)
-    group by t.uid, t.controller order by t.uid, t.controller
-    on conflict (controller, uid) do update set
-      touches = w.touches + 1,
-      class = case when w.due_at <= excluded.due_at then least(w.class, excluded.class) else excluded.class end,
-      due_at = least(w.due_at, excluded.due_at);
-  perform plumbline.wake_reconcilers();
-end
-$$;
-
 -- Makes items of other objects than the written one due: collected here, since two writers must not wait for each other
--- because their objects have one owner. Moved to the items by whoever claims next.
+-- because their objects have one owner. Moved to the items by whoever claims next: a deletion outranks a change, which
+-- outranks a report, and what is due already keeps its place.
 create table plumbline.touch (
   id bigint generated always as identity primary key,
   controller text collate "C" not null,
@@ -130,23 +118,31 @@ create table plumbline.touch (
   class smallint not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
+-- Items that a writer has which stays open are left for later.
 create function plumbline.apply_touches() returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
-  controllers text[];
-  uids uuid[];
-  tenants text[];
-  classes smallint[];
+  ids bigint[];
 begin
-  with taken as (
-    delete from plumbline.touch where id in (select id from plumbline.touch order by id limit 1000 for update skip locked)
-    returning controller, uid, tenant, class
+  with oldest as materialized (
+    select id, controller, uid from plumbline.touch order by id limit 1000
+  ), items as materialized (
+    select w.controller, w.uid from plumbline.work_item w
+    where (w.controller, w.uid) in (select controller, uid from oldest) order by w.uid, w.controller for update skip locked
   )
-  select array_agg(controller), array_agg(uid), array_agg(tenant), array_agg(class)
-    into controllers, uids, tenants, classes from taken;
-  if controllers is not null then
-    perform plumbline.touch_items(controllers, uids, tenants, classes);
-  end if;
+  select array_agg(id) into ids from oldest
+    where (controller, uid) in (select controller, uid from items)
+      or not exists (select from plumbline.work_item w where w.controller = oldest.controller and w.uid = oldest.uid);
+  with taken as (
+    delete from plumbline.touch where id = any (ids) returning controller, uid, tenant, class
+  )
+  insert into plumbline.work_item as w (controller, uid, tenant, class, due_at)
+    select controller, uid, min(tenant), min(class), clock_timestamp() from taken
+    group by uid, controller order by uid, controller
+    on conflict (controller, uid) do update set
+      touches = w.touches + 1,
+      class = case when w.due_at <= excluded.due_at then least(w.class, excluded.class) else excluded.class end,
+      due_at = least(w.due_at, excluded.due_at);
 end
 $$;
 
@@ -237,19 +233,21 @@ begin
     into is_controlled, is_owned, is_watched
     from (select api_group, kind, bool_or(owner_references <> '[]') as is_owned from new_rows group by api_group, kind) n;
   if is_controlled then
-    insert into plumbline.work_item as w (controller, uid, tenant, class, due_at, is_terminal)
+    -- The number of touches tells below whether this is a reason to try what could not be done.
+    insert into plumbline.work_item as w (controller, uid, tenant, class, due_at, touches)
       select c.name, n.uid, n.tenant, case
           when n.deletion_timestamp is not null and (news.is_reason or o.finalizers <> n.finalizers) then 0
           when not news.is_reason and o.status <> n.status and (o.finalizers, o.labels, o.annotations, o.owner_references)
             = (n.finalizers, n.labels, n.annotations, n.owner_references) then 2
           else 1 end,
-        clock_timestamp(), not news.is_reason
+        clock_timestamp(), case when news.is_reason then 1 else 2 end
       from new_rows n join old_rows o on o.uid = n.uid
       cross join lateral (select o.generation <> n.generation or (o.annotations -> 'plumbline.dev/reconcile-now')
         is distinct from (n.annotations -> 'plumbline.dev/reconcile-now') as is_reason) news
       cross join lateral (
         select c.name from plumbline.controller c where c.api_group = n.api_group and c.kind = n.kind offset 0) c
-      where c.name <> coalesce(current_setting('plumbline.writer', true), '')
+      where not (c.name = coalesce(current_setting('plumbline.writer', true), '')
+          and coalesce(current_setting('plumbline.writer_uid', true), '') in ('', n.uid::text))
         -- The last finalizer is gone, and the object with it.
         and not (n.deletion_timestamp is not null and n.finalizers = '{}')
       order by n.uid, c.name
@@ -258,9 +256,9 @@ begin
         class = case when w.due_at <= excluded.due_at then least(w.class, excluded.class) else excluded.class end,
         due_at = least(w.due_at, excluded.due_at),
         -- Another generation, or somebody who asks, is a reason to try what could not be done, and with fresh patience.
-        is_terminal = w.is_terminal and excluded.is_terminal,
-        attempts = case when excluded.is_terminal then w.attempts else 0 end
-      where not (w.is_terminal and excluded.is_terminal);
+        is_terminal = w.is_terminal and excluded.touches > 1,
+        attempts = case when excluded.touches > 1 then w.attempts else 0 end
+      where not w.is_terminal or excluded.touches = 1;
     if found then
       perform plumbline.wake_reconcilers();
     end if;
@@ -324,6 +322,12 @@ create trigger zz_work_update after update on plumbline.resource
 create trigger zz_work_delete after delete on plumbline.resource
   referencing old table as old_rows for each statement execute function plumbline.work_delete();
 
+-- Whether a controller of this last sign of life is taken to be running: one that cron calls every minute is.
+create function plumbline.is_running(p_last_seen_at timestamptz) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select p_last_seen_at > clock_timestamp() - interval '3 minutes'
+$$;
+
 -- Objects without an item, such as those older than their controller, get one: due in time for the next resync, spread
 -- over it. One page in the order of uids; returns the last uid of the page, or null behind the last.
 create function plumbline.fill_items(p_controller text, p_after uuid, p_limit integer) returns uuid
@@ -356,4 +360,4 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
     where c.name = alive.name
 $$;
 
-grant execute on function plumbline.fill_items, plumbline.report_alive to plumbline_server;
+grant execute on function plumbline.is_running, plumbline.fill_items, plumbline.report_alive to plumbline_server;

@@ -66,6 +66,7 @@ create function plumbline.due_items(
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   turns text[];
+  found uuid[];
   -- A constant: only so an index is asked for what is due, instead of for all that ever will be.
   now_at constant timestamptz := clock_timestamp();
 begin
@@ -101,16 +102,28 @@ begin
   if turns is null then
     return;
   end if;
-  return query select item.controller, item.uid from unnest(turns) with ordinality t (tenant, n)
+  select array_agg(item.uid) into found from unnest(turns) with ordinality t (tenant, n)
     cross join lateral (
-      select w.controller, w.uid from plumbline.work_item w
+      select w.uid from plumbline.work_item w
       where w.controller = p_controller and w.class = p_class and w.class < 2 and w.tenant = t.tenant
         and w.due_at <= now_at and w.uid <> all (p_chosen)
         and case when coalesce((select l.expires_at <= now_at from plumbline.pass_lease l where l.uid = w.uid), true)
           then pg_try_advisory_xact_lock(hashtextextended('plumbline/pass/' || w.uid, 0)) else false end
       order by w.due_at limit ceil(p_limit::numeric / cardinality(turns))
-    ) item
-    limit p_limit;
+    ) item;
+  found := coalesce(found, '{}');
+  if cardinality(found) < p_limit then
+    -- Tenants whose passes all run, or that have little to do, leave their room to the others.
+    select found || coalesce(array_agg(more.uid), '{}') into found from (
+      select w.uid from plumbline.work_item w
+      where w.controller = p_controller and w.class = p_class and w.class < 2 and w.due_at <= now_at
+        and w.uid <> all (p_chosen) and w.uid <> all (found)
+        and case when coalesce((select l.expires_at <= now_at from plumbline.pass_lease l where l.uid = w.uid), true)
+          then pg_try_advisory_xact_lock(hashtextextended('plumbline/pass/' || w.uid, 0)) else false end
+      limit p_limit - cardinality(found)
+    ) more;
+  end if;
+  return query select p_controller, u from unnest(found[1:p_limit]) u;
 end
 $$;
 
@@ -120,7 +133,7 @@ $$;
 create function plumbline.claim_passes(
   p_controllers text[], p_holder text, p_lease interval, p_limit integer, p_after_tenant text
 ) returns table (
-  controller text, fencing_token bigint, was_abandoned boolean, touches bigint, attempts integer, item_class smallint,
+  controller text, fencing_token bigint, was_abandoned boolean, lost_passes integer, touches bigint, attempts integer, item_class smallint,
   -- As it was when its touches were counted, and no earlier: a change in between would be taken for seen.
   object plumbline.resource
 )
@@ -133,10 +146,12 @@ declare
   uids uuid[] := '{}';
   one text;
   this_class smallint;
+  room integer;
   found_controllers text[];
   found_uids uuid[];
   leased_uids uuid[];
-  started integer;
+  claimed record;
+  started uuid[] := '{}';
   now_at constant timestamptz := clock_timestamp();
   overdue_room constant integer := case when p_limit >= 4 then p_limit / 4 when random() < 0.25 then 1 else 0 end;
 begin
@@ -161,20 +176,22 @@ begin
     controllers := controllers || coalesce(found_controllers, '{}');
     uids := uids || coalesce(found_uids, '{}');
   end if;
-  for this_class, one in
+  for this_class, one, room in
     -- Mostly there is nothing in most of them.
-    select k.class, c.controller
-    from unnest('{0,1,2,3}'::smallint[]) k (class) cross join unnest(p_controllers) with ordinality c (controller, n)
+    -- Controllers in any order; deletions leave a fourth of the room, and take what nobody else wants of it.
+    select k.class, c.controller, p_limit - case k.n when 1 then p_limit / 4 else 0 end
+    from unnest('{0,1,2,3,0}'::smallint[]) with ordinality k (class, n) cross join unnest(p_controllers) c (controller)
     where case when k.class < 2
       then exists (select from plumbline.work_item w
         where w.controller = c.controller and w.class = k.class and w.class < 2)
       else exists (select from plumbline.work_item w
         where w.controller = c.controller and w.class = k.class and w.class >= 2 and w.due_at <= now_at) end
-    order by k.class, c.n
+    order by k.n, random()
   loop
     exit when cardinality(uids) >= p_limit;
+    continue when cardinality(uids) >= room;
     select array_agg(d.controller), array_agg(d.uid) into found_controllers, found_uids
-      from plumbline.due_items(one, this_class, p_after_tenant, p_limit - cardinality(uids), uids) d;
+      from plumbline.due_items(one, this_class, p_after_tenant, room - cardinality(uids), uids) d;
     controllers := controllers || coalesce(found_controllers, '{}');
     uids := uids || coalesce(found_uids, '{}');
   end loop;
@@ -193,36 +210,53 @@ begin
   )
   select coalesce(array_agg(leased.uid), '{}') into leased_uids from leased;
   if exists (select from plumbline.pass_lease l where l.uid = any (leased_uids) and l.was_abandoned) then
-    -- It counts as a pass that failed, written down before the next one begins: what kills a process may kill this one too.
-    update plumbline.work_item w set attempts = w.attempts + 1
-      from plumbline.pass_lease l, unnest(controllers, uids) c (controller, uid)
-      where l.uid = any (leased_uids) and l.was_abandoned and c.uid = l.uid and w.controller = c.controller and w.uid = c.uid;
+    -- Written down before the next one begins: what kills a process may kill this one too. Not at the price of waiting for
+    -- a writer that stays open.
+    update plumbline.work_item w set lost_passes = w.lost_passes + 1 from (
+      select i.controller, i.uid from plumbline.pass_lease l join plumbline.work_item i on i.uid = l.uid
+      join unnest(controllers, uids) c (controller, uid) on c.controller = i.controller and c.uid = i.uid
+      where l.uid = any (leased_uids) and l.was_abandoned for update of i skip locked
+    ) i where w.controller = i.controller and w.uid = i.uid;
   end if;
-  -- Read under the leases, by a statement that began after they were taken: nobody else can have ended a pass since.
-  return query
-    select w.controller, l.fencing_token, l.was_abandoned, w.touches, w.attempts, w.class, r
+  -- Read under the leases, by a statement that began after they were taken: nobody else can have ended a pass since. One
+  -- item for each object, and only if it is still due.
+  for claimed in
+    select w.controller, l.fencing_token, l.was_abandoned, w.lost_passes, w.touches, w.attempts, w.class, r as object
     from unnest(leased_uids) u (uid)
     join plumbline.pass_lease l on l.uid = u.uid
     join plumbline.resource r on r.uid = u.uid
     cross join lateral (
-      -- One for each object, and still due.
       select w.* from unnest(controllers, uids) c (controller, uid) join plumbline.work_item w
         on w.controller = c.controller and w.uid = c.uid
       where c.uid = u.uid and w.due_at <= clock_timestamp() order by w.class limit 1
-    ) w;
-  get diagnostics started = row_count;
-  if started < cardinality(leased_uids) then
+    ) w
+  loop
+    controller := claimed.controller;
+    fencing_token := claimed.fencing_token;
+    was_abandoned := claimed.was_abandoned;
+    lost_passes := claimed.lost_passes;
+    touches := claimed.touches;
+    attempts := claimed.attempts;
+    item_class := claimed.class;
+    object := claimed.object;
+    started := started || (claimed.object).uid;
+    return next;
+  end loop;
+  if cardinality(started) < cardinality(leased_uids) then
     -- Done by another in between, or touched when the object was gone already.
-    update plumbline.pass_lease l set expires_at = '-infinity' where l.uid = any (leased_uids) and not exists (
-      select from plumbline.work_item w join unnest(controllers, uids) c (controller, uid)
-        on w.controller = c.controller and w.uid = c.uid
-      where w.uid = l.uid and w.due_at <= clock_timestamp() and exists (select from plumbline.resource o where o.uid = l.uid));
-    delete from plumbline.work_item w where w.uid = any (leased_uids)
+    update plumbline.pass_lease l set expires_at = '-infinity' where l.uid = any (leased_uids) and l.uid <> all (started);
+    delete from plumbline.work_item w where w.uid = any (leased_uids) and w.uid <> all (started)
       and not exists (select from plumbline.resource o where o.uid = w.uid);
-    delete from plumbline.pass_lease l where l.uid = any (leased_uids)
+    delete from plumbline.pass_lease l where l.uid = any (leased_uids) and l.uid <> all (started)
       and not exists (select from plumbline.resource o where o.uid = l.uid);
   end if;
 end
+$$;
+
+-- Gives a lease back that finish_pass has kept.
+create function plumbline.release_pass(p_uid uuid, p_token bigint) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update plumbline.pass_lease set expires_at = '-infinity' where uid = p_uid and fencing_token = p_token
 $$;
 
 -- Extends the leases of passes that are running; returns the uids of those that were lost.
@@ -294,7 +328,7 @@ begin
       where t <> all (c.condition_types || '{DeletionBlocked,OwnershipConflict,Paused}') limit 1),
     (select 'field ' || f from (select jsonb_object_keys(coalesce(p_report -> 'fields', '{}')) union all
       select jsonb_array_elements_text(coalesce(p_report -> 'removedFields', '[]'))) fields (f)
-      where f <> all (c.status_fields || '{observedGeneration,lastReconcileNow}') limit 1)
+      where f <> all (c.status_fields || '{lastReconcileNow}') limit 1)
   ) into foreign_share;
   if foreign_share is not null then
     raise exception 'controller % does not own the % of the status', p_controller, foreign_share
@@ -342,9 +376,6 @@ begin
   perform from plumbline.work_item where uid = p_uid order by controller for update;
   if p_report is not null then
     perform plumbline.assert_own_report(p_controller, p_report);
-    if (p_report #>> '{fields,observedGeneration}')::bigint > r.generation then
-      raise exception 'observedGeneration % is above generation %', p_report #>> '{fields,observedGeneration}', r.generation;
-    end if;
   end if;
   if p_events is not null then
     perform plumbline.record_events(r, p_controller, p_events);
@@ -353,6 +384,7 @@ begin
       class = case when w.touches = p_touches then p_class else w.class end,
       due_at = case when w.touches = p_touches then clock_timestamp() + p_after else w.due_at end,
       -- What came during the pass may have been a new generation, whose patience is fresh.
+      lost_passes = case when p_error like 'Abandoned:%' then w.lost_passes else 0 end,
       attempts = case when p_error is null then 0 when w.touches = p_touches or w.attempts > 0 then w.attempts + 1
         else w.attempts end,
       generation = p_generation, last_error = p_error,
@@ -372,7 +404,7 @@ end
 $$;
 
 -- Ends of good passes that report nothing: the item's next time, and the lease back, for all of them in one statement. In
--- the order of uids, as all who lock several leases.
+-- the order of uids, as all who lock several leases. Busy: a writer that stays open has the item; the others do not wait.
 create function plumbline.finish_plainly(p_ends text[]) returns table (n bigint, outcome text)
 language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with ends as materialized (
@@ -380,79 +412,80 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     from unnest(p_ends) with ordinality u (text, n) cross join lateral jsonb_to_record(u.text::jsonb) e (
       controller text, uid uuid, token bigint, touches bigint, generation bigint, class smallint, "afterMs" float8)
   ), locked as materialized (
-    select uid, pg_advisory_xact_lock(hashtextextended('plumbline/pass/' || uid, 0)) from (select uid from ends order by uid) e
+    select uid from (select uid from ends order by uid) e
+    where pg_try_advisory_xact_lock(hashtextextended('plumbline/pass/' || uid, 0))
   ), held as materialized (
     select l.uid from locked join ends e on e.uid = locked.uid
-    join plumbline.pass_lease l on l.uid = e.uid and l.fencing_token = e.token order by l.uid for update of l
+    join plumbline.pass_lease l on l.uid = e.uid and l.fencing_token = e.token
+    order by l.uid for update of l skip locked
+  ), free as materialized (
+    select w.uid, w.controller from held join ends e on e.uid = held.uid
+    join plumbline.work_item w on w.controller = e.controller and w.uid = e.uid order by w.uid for update of w skip locked
   ), released as (
-    update plumbline.pass_lease l set expires_at = '-infinity' from held where l.uid = held.uid
+    update plumbline.pass_lease l set expires_at = '-infinity' from free where l.uid = free.uid
   ), written as (
     update plumbline.work_item w set
         class = case when w.touches = e.touches then e.class else w.class end,
         due_at = case when w.touches = e.touches then clock_timestamp() + e.after else w.due_at end,
-        attempts = 0, generation = e.generation, last_error = null, failing_since = null, is_terminal = false,
-        blocked_reason = null, blocked_message = null
-      from held join ends e on e.uid = held.uid where w.controller = e.controller and w.uid = e.uid
+        attempts = 0, lost_passes = 0, generation = e.generation, last_error = null, failing_since = null,
+        is_terminal = false, blocked_reason = null, blocked_message = null
+      from free join ends e on e.uid = free.uid and e.controller = free.controller
+      where w.controller = free.controller and w.uid = free.uid
       returning e.n, w.touches <> e.touches as was_touched
   ), fenced as (
     insert into plumbline.fenced_write (uid, controller, fencing_token, deed)
     select e.uid, e.controller, e.token, 'finish' from ends e
-    where e.uid not in (select uid from held) and exists (select from plumbline.resource o where o.uid = e.uid)
+    where exists (select from plumbline.pass_lease l where l.uid = e.uid and l.fencing_token <> e.token)
     returning uid
   )
   select e.n, case when w.n is not null then case when w.was_touched then 'again' else 'finished' end
-    when e.uid in (select uid from fenced) then 'fenced' else 'gone' end
+    when e.uid in (select uid from fenced) then 'fenced'
+    when exists (select from plumbline.resource o where o.uid = e.uid) then 'busy' else 'gone' end
   from ends e left join written w on w.n = e.n
 $$;
 
--- Many ends of passes at once, in the order of uids; one that is refused is undone, and told, alone.
--- p_ends: texts of JSON objects, each with the arguments of finish_pass, and isPlain.
-create function plumbline.finish_passes(p_ends text[])
+-- Many ends of passes at once, each a JSON object with the arguments of finish_pass; one that is refused, or whose object a
+-- writer that stays open has, is undone, and told, alone. p_plain: those that finish_plainly takes. The others come in the
+-- order of uids, as all who lock several objects. Answers in the order of both, the plain ones first.
+create function plumbline.finish_passes(p_plain text[], p_others text[])
 returns table (outcome text, code text, message text)
-language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off
+  set lock_timeout = '100ms' as $$
 declare
-  n integer;
-  uid text;
+  one text;
   e jsonb;
-  plain record;
-  plains text[] := '{}';
-  plain_places integer[] := '{}';
-  outcomes text[] := array_fill(null::text, array[cardinality(p_ends)]);
-  codes text[] := outcomes;
-  messages text[] := outcomes;
 begin
-  for n, uid in select ordinality, substring(t from '"uid":"([-0-9a-f]{36})"') from unnest(p_ends) with ordinality u (t) order by 2 loop
-    if p_ends[n] like '{"isPlain":true,%' then
-      plains := plains || p_ends[n];
-      plain_places := plain_places || n;
-      continue;
-    end if;
-    begin
-      e := p_ends[n]::jsonb;
-      outcomes[n] := plumbline.finish_pass(e ->> 'controller', (e ->> 'uid')::uuid, (e ->> 'token')::bigint,
-        (e ->> 'touches')::bigint, (e ->> 'generation')::bigint, nullif(e -> 'report', 'null'), (e ->> 'finalized')::boolean,
-        nullif(e -> 'events', 'null'), (e ->> 'class')::smallint, (e ->> 'afterMs')::float8 * interval '1 millisecond',
-        e ->> 'error', (e ->> 'isTerminal')::boolean, e ->> 'blockedReason', e ->> 'blockedMessage',
-        (e ->> 'keepLease')::boolean);
-    exception
-      -- What may succeed later is the whole statement's failure.
-      when deadlock_detected or serialization_failure or query_canceled or lock_not_available then raise;
-      when others then
-        codes[n] := sqlstate;
-        messages[n] := sqlerrm;
-    end;
-  end loop;
-  if plains <> '{}' then
-    for plain in select f.n, f.outcome from plumbline.finish_plainly(plains) f loop
-      outcomes[plain_places[plain.n]] := plain.outcome;
-    end loop;
-    if cardinality(plains) = cardinality(p_ends) then
+  if p_plain <> '{}' then
+    return query select f.outcome, null::text, null::text from plumbline.finish_plainly(p_plain) f order by f.n;
+    if p_others = '{}' then
       -- If the server loses it, the object is looked at once more.
       perform set_config('synchronous_commit', 'off', true);
     end if;
   end if;
-  return query select u.outcome, u.code, u.message from unnest(outcomes, codes, messages) with ordinality
-    u (outcome, code, message, n) order by u.n;
+  foreach one in array p_others loop
+    begin
+      e := one::jsonb;
+      outcome := plumbline.finish_pass(e ->> 'controller', (e ->> 'uid')::uuid, (e ->> 'token')::bigint,
+        (e ->> 'touches')::bigint, (e ->> 'generation')::bigint, nullif(e -> 'report', 'null'), (e ->> 'finalized')::boolean,
+        nullif(e -> 'events', 'null'), (e ->> 'class')::smallint, (e ->> 'afterMs')::float8 * interval '1 millisecond',
+        e ->> 'error', (e ->> 'isTerminal')::boolean, e ->> 'blockedReason', e ->> 'blockedMessage',
+        (e ->> 'keepLease')::boolean);
+      code := null;
+      message := null;
+    exception
+      -- What may succeed later is the whole statement's failure.
+      when deadlock_detected or serialization_failure or query_canceled then raise;
+      when lock_not_available then
+        outcome := 'busy';
+        code := null;
+        message := null;
+      when others then
+        outcome := null;
+        code := sqlstate;
+        message := sqlerrm;
+    end;
+    return next;
+  end loop;
 end
 $$;
 
@@ -479,7 +512,7 @@ begin
   select min(w.generation) into observed from plumbline.work_item w join plumbline.controller c on c.name = w.controller
     where w.uid = r.uid and c.api_group = r.api_group and c.kind = r.kind
       -- Another version of the code had controllers that are not any more.
-      and (c.name = p_controller or c.last_seen_at > clock_timestamp() - interval '1 minute');
+      and (c.name = p_controller or plumbline.is_running(c.last_seen_at));
   report := jsonb_set(report, '{fields}', coalesce(report -> 'fields', '{}') || jsonb_build_object('observedGeneration',
     greatest(observed, case when jsonb_typeof(r.status -> 'observedGeneration') = 'number'
       then (r.status -> 'observedGeneration')::numeric::bigint end)));
@@ -521,13 +554,14 @@ begin
   update plumbline.resource r set finalizers = finalizers || c.finalizer from plumbline.controller c
     where r.uid = p_uid and c.name = p_controller and r.deletion_timestamp is null and not c.finalizer = any (r.finalizers);
   perform set_config('plumbline.writer', '', true);
-  return found;
+  return exists (select from plumbline.resource r join plumbline.controller c on c.name = p_controller
+    where r.uid = p_uid and c.finalizer = any (r.finalizers));
 end
 $$;
 
 -- Objects that are being deleted and wait for finalizers that no running controller takes off get the condition
 -- DeletionBlocked, which says whose they are and since when.
-create function plumbline.report_missing_controllers(p_silence interval) returns integer
+create function plumbline.report_missing_controllers() returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   reported integer;
@@ -537,8 +571,8 @@ begin
     select r.uid, string_agg(f || coalesce(', last seen ' || nullif(c.last_seen_at, '-infinity'), ', never seen here'), '; ') as finalizers
     from plumbline.resource r cross join unnest(r.finalizers) f
     left join plumbline.controller c on c.finalizer = f and c.api_group = r.api_group and c.kind = r.kind
-    where r.deletion_timestamp < clock_timestamp() - p_silence
-      and coalesce(c.last_seen_at, '-infinity') < clock_timestamp() - p_silence
+    where r.deletion_timestamp < clock_timestamp() - interval '1 minute'
+      and not plumbline.is_running(coalesce(c.last_seen_at, '-infinity'))
     group by r.uid
   )
   update plumbline.resource r set status = plumbline.merge_status(r.status, '', jsonb_build_object('conditions', jsonb_build_array(
@@ -559,7 +593,10 @@ create function plumbline.expire_object_events(p_before timestamptz) returns voi
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   delete from plumbline.object_event where last_at < p_before;
   delete from plumbline.fenced_write where at < p_before;
+  -- Of controllers that are not any more; should they come back, they look at all their objects in time.
+  delete from plumbline.watch_change w using plumbline.controller c
+    where c.name = w.controller and c.last_seen_at < p_before;
 $$;
 
-grant execute on function plumbline.claim_passes, plumbline.renew_passes, plumbline.finish_passes, plumbline.add_finalizer,
+grant execute on function plumbline.claim_passes, plumbline.renew_passes, plumbline.release_pass, plumbline.finish_passes, plumbline.add_finalizer,
   plumbline.report_missing_controllers, plumbline.expire_object_events to plumbline_server;

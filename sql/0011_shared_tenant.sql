@@ -107,4 +107,29 @@ $$;
 create trigger status_guard before update of status on plumbline.resource for each row
   when (new.status is distinct from old.status) execute function plumbline.guard_status();
 
+-- The finalizer of a controller that runs comes off by its passes alone: else what was made for the object would stay
+-- behind. One whose controller does not run can be taken off, and operators can do anything by SQL of their own.
+create function plumbline.guard_finalizers() returns trigger
+language plpgsql as $$
+declare
+  held text;
+begin
+  if current_user <> 'plumbline_server' then
+    return new;
+  end if;
+  select c.finalizer into held from plumbline.controller c
+    where c.api_group = new.api_group and c.kind = new.kind and c.finalizer = any (old.finalizers)
+      and not c.finalizer = any (new.finalizers) and plumbline.is_running(c.last_seen_at) limit 1;
+  if held is not null then
+    raise exception 'the finalizer % is taken off by its controller, which is running, once all is undone', held
+      using errcode = 'PL403', column = 'metadata.finalizers',
+        hint = 'The condition DeletionBlocked tells what it waits for.';
+  end if;
+  return new;
+end
+$$;
+
+create trigger finalizer_guard before update of finalizers on plumbline.resource for each row
+  when (new.finalizers is distinct from old.finalizers) execute function plumbline.guard_finalizers();
+
 grant execute on function plumbline.foreign_status_part to plumbline_server;

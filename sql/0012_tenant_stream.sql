@@ -92,7 +92,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   since timestamptz;
 begin
-  if p_purge then
+  if p_purge and exists (select from plumbline.stream where id = p_stream and closed_at is not null) then
     -- As everywhere: the frontier, then the manifest. Numbers that were given are not given again.
     perform plumbline.end_readers(p_stream);
     delete from plumbline.manifest where stream = p_stream;
@@ -131,6 +131,10 @@ $$;
 create function plumbline.mark_stream_removed(p_stream bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform from plumbline.stream where id = p_stream and closed_at is not null and drained_at is not null;
+  if not found then
+    raise exception 'stream % is still in use', p_stream using errcode = 'PL409';
+  end if;
   update plumbline.frontier set first_seq = last_seq + 1, start_position = last_position where stream = p_stream;
   update plumbline.topic set removed_at = coalesce(removed_at, clock_timestamp()),
     removed_reason = coalesce(removed_reason, 'the tenant is gone') where stream = p_stream;

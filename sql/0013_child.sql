@@ -74,9 +74,18 @@ create function plumbline.finish_watch_changes(p_ids bigint[], p_controllers tex
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   delete from plumbline.watch_change where id = any (p_ids);
-  perform plumbline.touch_items(p_controllers, p_uids, p_tenants, array_fill(1::smallint, array[cardinality(p_uids)]))
-    where cardinality(p_uids) > 0;
+  insert into plumbline.touch (controller, uid, tenant, class)
+    select t.controller, t.uid, t.tenant, 1 from unnest(p_controllers, p_uids, p_tenants) t (controller, uid, tenant);
+  if found then
+    perform plumbline.wake_reconcilers();
+  end if;
 end
 $$;
 
-grant execute on function plumbline.apply_child, plumbline.remove_child, plumbline.finish_watch_changes to plumbline_server;
+-- Mapping them has failed: they are tried again after a while.
+create function plumbline.postpone_watch_changes(p_ids bigint[], p_after interval) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update plumbline.watch_change set due_at = clock_timestamp() + p_after where id = any (p_ids)
+$$;
+
+grant execute on function plumbline.postpone_watch_changes, plumbline.apply_child, plumbline.remove_child, plumbline.finish_watch_changes to plumbline_server;

@@ -1,7 +1,7 @@
 -- External objects that bear our marker and whose owner is gone, since when that is known. They are removed once it has
 -- been so for the grace time, and still is.
 create table plumbline.orphan (
-  controller text collate "C" not null references plumbline.controller (name),
+  controller text collate "C" not null references plumbline.controller (name) on delete cascade,
   class text not null,
   external_id text not null,
   owner_uid uuid not null,

@@ -14,7 +14,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-type Row = { readonly outcome: FinishOutcome | null; readonly code: string | null; readonly message: string | null };
+type Row = {
+  readonly outcome: FinishOutcome | 'busy' | null;
+  readonly code: string | null;
+  readonly message: string | null;
+};
 
 /** The most that go together: one that is refused is undone alone, but they are committed together. */
 const MOST_TOGETHER = 200;
@@ -35,9 +39,12 @@ export function createFinisher(sql: Sql): (pass: ClaimedPass, end: PassEnd) => P
     await Promise.resolve();
     while (waiting.length > 0) {
       const some = waiting.splice(0, MOST_TOGETHER);
+      // In the order in which they are locked, and answered.
+      const plain = some.filter(({ end }) => isPlain(end));
+      const others = some.filter(({ end }) => !isPlain(end)).toSorted(byUid);
       try {
-        const rows = await send(some);
-        for (const [index, each] of some.entries()) settle(each, rows[index]);
+        const rows = await send(plain, others);
+        for (const [index, each] of [...plain, ...others].entries()) settle(each, rows[index]);
       } catch (error) {
         for (const each of some) each.reject(error);
       }
@@ -46,22 +53,27 @@ export function createFinisher(sql: Sql): (pass: ClaimedPass, end: PassEnd) => P
   }
 
   function settle({ resolve, reject }: Waiting, row: Row | undefined): void {
-    if (row?.outcome != null) resolve(row.outcome);
+    if (row?.outcome === 'busy')
+      reject(new StatusError('ServiceUnavailable', 'a writer that stays open has the object'));
+    else if (row?.outcome != null) resolve(row.outcome);
     else if (row?.code === 'PL403') reject(new StatusError('Forbidden', row.message ?? ''));
     else reject(new Error(`${row?.message ?? 'it was not answered'} (${row?.code ?? 'no code'})`));
   }
 
   /** Each end is a text of its own: what one of them cannot say must not be the others' trouble. */
-  async function send(some: readonly Waiting[]): Promise<readonly Row[]> {
-    const texts = some.map(({ pass, end }) => textOf(pass, end));
-    return sql<Row[]>`select outcome, code, message from plumbline.finish_passes(${texts}::text[])`;
+  async function send(plain: readonly Waiting[], others: readonly Waiting[]): Promise<readonly Row[]> {
+    return sql<Row[]>`select outcome, code, message from plumbline.finish_passes(${plain.map(textOf)}::text[],
+      ${others.map(textOf)}::text[])`;
   }
 }
 
+function byUid(a: Waiting, b: Waiting): number {
+  return a.pass.row.uid < b.pass.row.uid ? -1 : 1;
+}
+
 /** JSON that the database takes: characters that a text there cannot hold are replaced. */
-function textOf(pass: ClaimedPass, end: PassEnd): string {
+function textOf({ pass, end }: Waiting): string {
   const fields = {
-    isPlain: isPlain(end),
     controller: pass.controller,
     uid: pass.row.uid,
     token: String(pass.fencingToken),

@@ -25,11 +25,16 @@ export interface RegisteredController {
   readonly watches: readonly { readonly kind: { readonly group: string; readonly kind: string } }[];
 }
 
+/** The kinds of this program do not fit to what the database knows. */
+export class KindMismatch extends Error {
+  override readonly name = 'KindMismatch';
+}
+
 /**
  * Adds or updates these kinds; kinds of other programs on the same database stay. Secret paths are only added: a program
  * that lacks one must not show what another has hidden. To take one away is an operator's deed, in table `kind`.
  * Controllers of other programs stay too: another version of the code may run beside this one.
- * @throws Error when another kind has the plural already, when the kind's scope would change, or when two controllers
+ * @throws {KindMismatch} when another kind has the plural already, when the kind's scope would change, or when two controllers
  * would write the same part of a status.
  */
 export async function registerKinds(databaseUrl: string, kinds: readonly RegisteredKind[]): Promise<void> {
@@ -48,7 +53,7 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
           redact = array(select distinct path from unnest(k.redact || excluded.redact) path order by path), finalizers = excluded.finalizers
         returning scope`;
       if (row?.scope !== kind.scope) {
-        throw new Error(
+        throw new KindMismatch(
           `kind ${kind.group}/${kind.kind} is ${row?.scope ?? 'unknown'} in this database; its scope cannot change`,
         );
       }
@@ -63,14 +68,20 @@ async function registerController(sql: Sql, kind: RegisteredKind, controller: Re
   const { id, finalizer = null, resyncMs } = controller;
   const types = [controller.summary, ...controller.conditions];
   const fields = [...controller.statusFields];
+  // What belonged to one that does not run any more, under another name for instance, is to be had.
+  await sql`
+    update plumbline.controller set condition_types = '{}', status_fields = '{}'
+    where api_group = ${kind.group} and kind = ${kind.kind} and name <> ${id}
+      and not plumbline.is_running(last_seen_at)
+      and (condition_types && ${types}::text[] or status_fields && ${fields}::text[])`;
   const [rival] = await sql<{ name: string; shares: string[] }[]>`
     select name, array(select unnest(condition_types || status_fields) intersect select unnest(${types}::text[] || ${fields}::text[]))
       as shares
     from plumbline.controller where api_group = ${kind.group} and kind = ${kind.kind} and name <> ${id}
       and (condition_types && ${types}::text[] or status_fields && ${fields}::text[])`;
   if (rival) {
-    throw new Error(
-      `controllers ${rival.name} and ${id} of kind ${kind.kind} both report ${rival.shares.join(', ')}; if the first one is not used any more, delete it from table controller`,
+    throw new KindMismatch(
+      `controllers ${rival.name} and ${id} of kind ${kind.kind} both report ${rival.shares.join(', ')}, and the first one was running a moment ago; if that is this one's former name, try again in three minutes`,
     );
   }
   await sql`
@@ -81,6 +92,7 @@ async function registerController(sql: Sql, kind: RegisteredKind, controller: Re
       condition_types = excluded.condition_types, status_fields = excluded.status_fields, resync = excluded.resync
     where (c.api_group, c.kind, c.finalizer, c.condition_types, c.status_fields, c.resync) is distinct from (excluded.api_group,
       excluded.kind, excluded.finalizer, excluded.condition_types, excluded.status_fields, excluded.resync)`;
+  await sql`delete from plumbline.controller_watch where controller = ${id}`;
   for (const watch of controller.watches) {
     await sql`insert into plumbline.controller_watch (controller, api_group, kind)
       values (${id}, ${watch.kind.group}, ${watch.kind.kind}) on conflict do nothing`;

@@ -7,7 +7,6 @@ import { resourceObject } from '#core/resource-json.ts';
 import type {
   ClaimedPass,
   FinishOutcome,
-  ItemClass,
   MappedTarget,
   PassEnd,
   WatchChange,
@@ -21,6 +20,8 @@ export interface WorkQueueOptions {
   /** How long a lease lasts without being renewed. */
   readonly leaseMs: number;
 }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 type ClaimRow = ResourceRow & Omit<ClaimedPass, 'row'>;
 
@@ -38,7 +39,7 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
           select * from plumbline.claim_passes(${[...controllers]}::text[], ${holder},
             ${leaseMs} * interval '1 millisecond', ${limit}, ${lastTenant})
         )
-        select c.controller, c.fencing_token as "fencingToken", c.was_abandoned as "wasAbandoned", c.touches,
+        select c.controller, c.fencing_token as "fencingToken", c.was_abandoned as "wasAbandoned", c.lost_passes as "lostPasses", c.touches,
           c.attempts, c.item_class as "itemClass", ${storedColumns(sql)}
         from claimed c cross join lateral (select (c.object).*) r`,
       );
@@ -58,6 +59,10 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
 
     async finish(pass: ClaimedPass, end: PassEnd): Promise<FinishOutcome> {
       return guarded('the pass', () => finish(pass, end));
+    },
+
+    async release({ row, fencingToken }: ClaimedPass): Promise<void> {
+      await guarded('the pass', () => sql`select plumbline.release_pass(${row.uid}, ${String(fencingToken)}::bigint)`);
     },
 
     async addFinalizer({ controller, row, fencingToken }: ClaimedPass): Promise<boolean> {
@@ -89,7 +94,7 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
         'work queue',
         () => sql<(ResourceRow & { id: bigint; controller: string })[]>`
         select r.id, r.controller, ${storedColumns(sql)} from plumbline.watch_change r
-        where r.controller = any (${[...controllers]}::text[]) order by r.id limit ${limit}`,
+        where r.controller = any (${[...controllers]}::text[]) and r.due_at <= now() order by r.id limit ${limit}`,
       );
       return rows.map((row) => ({
         id: row.id,
@@ -99,6 +104,15 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
       }));
     },
 
+    async postponeWatchChanges(changes: readonly WatchChange[], afterMs: number): Promise<void> {
+      await guarded(
+        'work queue',
+        () => sql`
+        select plumbline.postpone_watch_changes(${changes.map(({ id }) => String(id))}::bigint[],
+          ${afterMs} * interval '1 millisecond')`,
+      );
+    },
+
     async finishWatchChanges(changes: readonly WatchChange[], targets: readonly MappedTarget[]): Promise<void> {
       // Arrays hold no nulls: what a target is not named by is empty.
       const text = (value: (target: MappedTarget['target']) => string | undefined): string[] =>
@@ -106,14 +120,18 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
       await guarded(
         'work queue',
         () => sql`
-        with named as (
-          select distinct t.controller, r.uid, r.tenant
+        with wanted as (
+          select t.*, c.api_group, c.kind
           from unnest(${targets.map(({ controller }) => controller)}::text[], ${targets.map(({ tenant }) => tenant)}::text[],
             ${text((target) => ('name' in target ? target.name : undefined))}::text[],
-            ${text((target) => ('uid' in target ? target.uid : undefined))}::text[]) t (controller, tenant, name, uid)
+            ${text((target) => ('uid' in target && UUID.test(target.uid) ? target.uid : undefined))}::text[]) t (controller, tenant, name, uid)
           join plumbline.controller c on c.name = t.controller
-          join plumbline.resource r on r.api_group = c.api_group and r.kind = c.kind
-            and case when t.uid = '' then r.tenant = t.tenant and r.name = t.name else r.uid::text = t.uid end
+        ), named as (
+          select w.controller, r.uid, r.tenant from wanted w join plumbline.resource r
+            on r.api_group = w.api_group and r.kind = w.kind and r.tenant = w.tenant and r.name = w.name
+          union
+          select w.controller, r.uid, r.tenant from wanted w join plumbline.resource r
+            on r.uid = nullif(w.uid, '')::uuid and r.api_group = w.api_group and r.kind = w.kind
         )
         select plumbline.finish_watch_changes(${changes.map(({ id }) => String(id))}::bigint[],
           array(select controller from named order by uid, controller), array(select uid from named order by uid, controller),
@@ -123,14 +141,7 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
   };
 }
 
-function toPass({
-  controller,
-  fencingToken,
-  wasAbandoned,
-  touches,
-  attempts,
-  itemClass,
-  ...row
-}: ClaimRow): ClaimedPass {
-  return { controller, fencingToken, wasAbandoned, touches, attempts, itemClass: itemClass satisfies ItemClass, row };
+function toPass(row: ClaimRow): ClaimedPass {
+  const { controller, fencingToken, wasAbandoned, lostPasses, touches, attempts, itemClass, ...object } = row;
+  return { controller, fencingToken, wasAbandoned, lostPasses, touches, attempts, itemClass, row: object };
 }

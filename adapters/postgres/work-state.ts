@@ -9,7 +9,8 @@ const COUNTED = 10_000;
 export async function readWorkState(sql: Sql): Promise<WorkState> {
   const [row] = await sql<WorkState[]>`
     select
-      (select count(*)::int4 from (select from plumbline.work_item where due_at <= now() limit ${COUNTED}) d)
+      (select count(*)::int4 from (select from plumbline.work_item w join plumbline.controller c on c.name = w.controller
+        where w.due_at <= now() and plumbline.is_running(c.last_seen_at) limit ${COUNTED}) d)
         as "dueItems",
       (select count(*)::int4 from (select from plumbline.work_item where failing_since is not null limit ${COUNTED}) f)
         as "failingItems",

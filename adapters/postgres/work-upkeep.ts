@@ -4,8 +4,6 @@ import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import type { WorkUpkeep } from '#core/ports/work-queue.ts';
 
 const PAGE = 1_000;
-/** A controller that has given no sign of life for so long does not run. */
-const SILENCE_MS = 60_000;
 const KEEP_EVENTS_MS = 7 * 24 * 3_600_000;
 
 export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
@@ -27,10 +25,7 @@ export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
     },
 
     async reportMissingControllers(): Promise<void> {
-      await guarded(
-        'work queue',
-        () => sql`select plumbline.report_missing_controllers(${SILENCE_MS} * interval '1 millisecond')`,
-      );
+      await guarded('work queue', () => sql`select plumbline.report_missing_controllers()`);
     },
 
     async expireEvents(): Promise<void> {

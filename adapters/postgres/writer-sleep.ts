@@ -1,12 +1,12 @@
 /**
- * How a resident loop, publisher or reconciler, sleeps: writers notify only while it does. It holds an advisory lock exclusively when asleep;
- * each writer tries the same lock shared, and notifies when the try fails. Taking the lock waits for writers in flight
- * that did not notify; one more drain then sees what they wrote. So no wake-up is lost, and while the publisher is awake
- * no writer pays for NOTIFY.
+ * How a resident loop, publisher or reconciler, sleeps: writers notify only while it does. It holds an advisory lock
+ * exclusively when asleep; each writer tries the same lock shared, and notifies when the try fails. Taking the lock waits
+ * for writers in flight that did not notify; one more drain then sees what they wrote. So no wake-up is lost, and while the
+ * loop is awake no writer pays for NOTIFY.
  *
- * Of several resident loops of one role only one at a time, the one with the active lock, may sleep so: otherwise the sleep of
- * one would make writers notify while another is awake. The others stand by: they look when notified, a little later,
- * and at the floor, so that a frozen active one delays work by a moment and never stops them.
+ * Of several loops of one role only one at a time, the one with the active lock, may sleep so: otherwise the sleep of one
+ * would make writers notify while another is awake. The others stand by: they look when notified, a little later, and at
+ * the floor, so that a frozen active one delays work by a moment and never stops it.
  */
 
 import postgres from 'postgres';

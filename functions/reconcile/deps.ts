@@ -23,7 +23,7 @@ export type PassResult = 'done' | 'not-ready' | 'error' | 'terminal' | 'blocked'
 
 /** Told to whoever counts. */
 export interface PassReports {
-  /** @param lagMs from the claim to the end. */
+  /** @param durationMs from its begin until the store has its end. */
   onPass(controller: string, result: PassResult, durationMs: number): void;
   /** A function went on running after it was told to end. +1, and -1 when it has ended. */
   onHung(controller: string, change: 1 | -1): void;

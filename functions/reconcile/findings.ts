@@ -13,6 +13,7 @@ export class Findings {
   readonly #fields = new Map<string, JsonValue | undefined>();
   readonly #observed = new Map<string, ReportedResource>();
   readonly #released = new Set<string>();
+  readonly #underWay = new Set<string>();
   readonly #generation: number;
   readonly #before: readonly ReportedResource[];
 
@@ -34,6 +35,22 @@ export class Findings {
 
   field(name: string, value: JsonValue | undefined): void {
     this.#fields.set(name, value);
+  }
+
+  /** What is awaited in it must end before the function does. */
+  async whileUnderWay<Value>(what: string, call: () => Promise<Value>): Promise<Value> {
+    this.#underWay.add(what);
+    try {
+      return await call();
+    } finally {
+      this.#underWay.delete(what);
+    }
+  }
+
+  /** @throws {Error} when the function has ended in the middle of a call: nothing is known of how that ends. */
+  assertNothingUnderWay(): void {
+    const [what] = this.#underWay;
+    if (what !== undefined) throw new Error(`the function ended while ctx.${what} was under way; await it`);
   }
 
   /** @throws {Error} when it is more than a status may be; the fields are dropped then. */
@@ -62,17 +79,21 @@ export class Findings {
     return [...this.#observed.values()].filter(({ state }) => state === 'unknown');
   }
 
-  /** Undefined when the status says all of it already. */
-  report(status: JsonObject, controller: string): Report | undefined {
+  /** Undefined when the status says all of it already. @param hide takes secrets out of what is said for people. */
+  report(status: JsonObject, controller: string, hide: (text: string) => string): Report | undefined {
     const fields = [...this.#fields].flatMap(([name, value]): [string, JsonValue][] =>
       value === undefined ? [] : [[name, value]],
     );
     const report: Report = {
-      conditions: [...this.conditions.values()],
+      conditions: [...this.conditions.values()].map((each) => ({ ...each, message: hide(each.message) })),
       removedConditions: [...this.removedConditions],
       fields: Object.fromEntries(fields),
       removedFields: [...this.#fields].flatMap(([name, value]) => (value === undefined ? [name] : [])),
-      resources: this.#resources(),
+      resources: this.#resources().map(({ message, ...each }) => ({
+        ...each,
+        id: hide(each.id),
+        ...(message !== undefined && { message: hide(message) }),
+      })),
     };
     return this.#isSaid(report, status, controller) ? undefined : report;
   }

@@ -49,7 +49,9 @@ export function createPassContext(options: PassContextOptions): PassContext {
       read: (signal: AbortSignal) => Promise<Value | undefined>,
     ): Promise<Observation<Value>> {
       passSignal.assertHeld();
-      const observation = await observe(() => read(passSignal.signal));
+      const observation = await findings.whileUnderWay(`observe("${resourceClass}", "${id}")`, () =>
+        observe(() => read(passSignal.signal)),
+      );
       const { state } = observation;
       const message = state === 'unknown' ? messageOf(observation.error) : undefined;
       findings.observed({ class: resourceClass, id, state, ...(message !== undefined && { message }) });
@@ -59,7 +61,7 @@ export function createPassContext(options: PassContextOptions): PassContext {
     async act<Value>(what: string, call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
       passSignal.assertHeld();
       options.log.debug({ what }, 'acting');
-      return call(passSignal.signal);
+      return findings.whileUnderWay(`act("${what}")`, () => call(passSignal.signal));
     },
 
     release: (resourceClass, id) => findings.released({ class: resourceClass, id }),

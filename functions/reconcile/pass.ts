@@ -71,7 +71,7 @@ export async function runPass(options: PassOptions): Promise<PassEnded> {
   findings.removeCondition('Paused');
   if (annotations[RECONCILE_NOW] !== undefined) findings.field('lastReconcileNow', annotations[RECONCILE_NOW]);
   // Once is an accident: a process was killed.
-  if (pass.wasAbandoned && pass.attempts > 1) return end(scene, abandoned(pass.attempts));
+  if (pass.wasAbandoned && pass.lostPasses > 1) return end(scene, abandoned(pass.lostPasses));
   const { hide } = scene;
   if (!isDeleting && scene.specProblem !== undefined) {
     // The schema has become stricter since it was written.
@@ -80,7 +80,10 @@ export async function runPass(options: PassOptions): Promise<PassEnded> {
   }
   // Before anything is done for it: whoever deletes the object then waits until it is undone.
   const needsFinalizer = !isDeleting && controller.finalizer !== undefined && !scene.isHeld;
-  if (needsFinalizer && !(await options.deps.queue.addFinalizer(pass))) return FENCED;
+  if (needsFinalizer && !(await options.deps.queue.addFinalizer(pass))) {
+    // Its deletion was requested a moment ago, or the lease is lost: in either case another pass tells.
+    return end(scene, { ...skipped(scene), next: { itemClass: 1, afterMs: 0 } });
+  }
 
   const { settled, hung } = await callInTime(() => call(scene), options.passSignal, controller.timeoutMs);
   if ('value' in settled) return end(scene, settled.value, hung);
@@ -116,14 +119,23 @@ async function call(scene: Scene): Promise<Verdict> {
     ...scene,
     deadlineMs: Date.now() + controller.timeoutMs,
     objects: deps.objects,
-    log: deps.logger.child({ controller: controller.id, tenant: row.tenant, name: row.name, uid: row.uid }),
+    log: deps.logger.child({
+      controller: controller.id,
+      tenant: row.tenant,
+      kind: row.kind,
+      name: row.name,
+      uid: row.uid,
+      pass: String(pass.fencingToken),
+    }),
   });
   if (scene.isDeleting) {
     const result = readFinalizeResult(await controller.finalize?.(ctx));
+    findings.assertNothingUnderWay();
     findings.assertBounded();
     return finalized(controller, findings, result);
   }
   const result = readReconcileResult(await controller.reconcile(ctx));
+  findings.assertNothingUnderWay();
   findings.assertBounded();
   return reconciled(controller, findings, result);
 }
@@ -137,13 +149,16 @@ async function end(scene: Scene, { result, ...verdict }: Verdict, hung?: Promise
   const { pass, status, findings, hide } = scene;
   const isLooked = result !== 'skipped';
   const isTold = isLooked || findings.conditions.size > 0;
+  const report = isTold
+    ? (findings.report(status, scene.controller.id, hide) ?? (scene.isDeleting ? NOTHING_NEW : undefined))
+    : undefined;
+  const { blocked } = verdict;
   const passEnd: PassEnd = {
     ...verdict,
+    ...(blocked && { blocked: { ...blocked, message: hide(blocked.message) } }),
     // What was not looked at was not observed.
     generation: isLooked ? pass.row.generation : Number(status['observedGeneration'] ?? 0),
-    report: isTold
-      ? (findings.report(status, scene.controller.id) ?? (scene.isDeleting ? NOTHING_NEW : undefined))
-      : undefined,
+    report,
     events: findings.events.map((event) => ({ ...event, message: hide(event.message) })),
     keepLease: hung !== undefined,
   };

@@ -6,7 +6,6 @@
 import type { Kind } from '#core/kind.ts';
 import type { ClaimedPass } from '#core/ports/work-queue.ts';
 import type { Controller } from '#core/reconcile/controller.ts';
-import { StatusError } from '#core/status-error.ts';
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
 import { runPass, type PassEnded } from '#functions/reconcile/pass.ts';
 import { LeaseLost, PassSignal, ProcessStops } from '#functions/reconcile/pass-signal.ts';
@@ -156,29 +155,35 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
       'the reconcile function goes on, though its signal has aborted; its object waits until it ends',
     );
     reports?.onHung(controller, 1);
-    void hung.then(() => {
+    void hung.then(async () => {
       forget(row.uid, entry);
       reports?.onHung(controller, -1);
+      await queue.release(entry.pass).catch((error: unknown) => reports?.onError(error));
+      onEnded(0);
     });
   }
 
   async function renew(): Promise<void> {
-    const passes = [...running.values()];
-    if (passes.length === 0) return;
+    const entries = [...running.values()];
+    if (entries.length === 0) return;
+    // While the store does not answer, nobody else tells: a pass may go on for as long as it certainly is held.
+    for (const entry of entries) if (!entry.passSignal.isHeld) lose(entry, 'the lease could not be renewed in time');
     const askedAtMs = performance.now();
     try {
-      const lost = new Set(await queue.renew(passes.map(({ pass }) => pass)));
-      for (const { pass, passSignal } of passes) {
-        if (!lost.has(pass.row.uid)) passSignal.extend(askedAtMs + leaseMs);
+      const lost = new Set(await queue.renew(entries.map(({ pass }) => pass)));
+      for (const entry of entries) {
+        if (!lost.has(entry.pass.row.uid)) entry.passSignal.extend(askedAtMs + leaseMs);
         // One that has ended meanwhile has given its lease back.
-        else if (running.get(pass.row.uid)?.pass === pass)
-          passSignal.end(new LeaseLost('another pass of this object may have begun'));
+        else if (running.get(entry.pass.row.uid) === entry) lose(entry, 'another pass of this object may have begun');
       }
     } catch (error) {
-      if (!(error instanceof StatusError)) reports?.onError(error);
-      // Whether it was renewed is not known: a pass may go on for as long as it certainly is held.
-      for (const { passSignal } of passes)
-        if (!passSignal.isHeld) passSignal.end(new LeaseLost('the lease could not be renewed'));
+      reports?.onError(error);
     }
+  }
+
+  function lose({ pass, passSignal }: Running, why: string): void {
+    if (passSignal.signal.aborted) return;
+    deps.logger.warn({ controller: pass.controller, uid: pass.row.uid }, `a pass is ended: ${why}`);
+    passSignal.end(new LeaseLost(why));
   }
 }

@@ -6,7 +6,7 @@
 import type { WriterSleep } from '#core/ports/writer-sleep.ts';
 import { pause } from '#loop/pause.ts';
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
-import { mapChanges } from '#functions/reconcile/map-changes.ts';
+import { createMapper } from '#functions/reconcile/map-changes.ts';
 import { type Claimed, createPasses, type Passes } from '#functions/reconcile/passes.ts';
 import { createTimer } from '#functions/reconcile/timer.ts';
 
@@ -24,6 +24,7 @@ const STOP_GRACE_MS = 30_000;
 /** Runs until the signal aborts; resolves when the passes that ran have ended. */
 export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal: AbortSignal): Promise<void> {
   const onError = (error: unknown): void => deps.reports?.onError(error);
+  let lateness: ReturnType<typeof setTimeout> | undefined;
   /** When the store is asked for the next timer. */
   let askAtMs = 0;
   const timer = createTimer(() => {
@@ -31,11 +32,19 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
     askAtMs = 0;
     deps.sleep.wake();
   });
+  const mapper = createMapper({ ...deps, onError }, () => deps.sleep.wake());
   const passes = await openPasses();
   if (!passes) return;
+  signal.addEventListener('abort', () => void endLate(passes), { once: true });
   await work(passes);
   timer.clear();
-  await stop(passes);
+  await passes.settled();
+  clearTimeout(lateness);
+  passes.close();
+
+  function endLate(opened: Passes): void {
+    lateness = setTimeout(() => opened.end(), STOP_GRACE_MS);
+  }
 
   async function openPasses(): Promise<Passes | undefined> {
     for (;;) {
@@ -74,17 +83,11 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
 
   async function claimWhile(opened: Passes, goOn: readonly Claimed[], enough: AbortSignal): Promise<void> {
     for (let mayBeMore = true; mayBeMore && !enough.aborted && !signal.aborted;) {
-      const [moreChanges, claimed] = await Promise.all([mapChanges({ ...deps, onError }), opened.claim()]);
+      void mapper.look();
+      const claimed = await opened.claim();
       const isFull = !opened.hasRoom;
       if (isFull) await opened.ended();
-      mayBeMore = moreChanges || isFull || goOn.includes(claimed);
+      mayBeMore = isFull || goOn.includes(claimed);
     }
   }
-}
-
-async function stop(passes: Passes): Promise<void> {
-  const expiry = setTimeout(() => passes.end(), STOP_GRACE_MS);
-  await passes.settled();
-  clearTimeout(expiry);
-  passes.close();
 }

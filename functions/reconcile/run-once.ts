@@ -1,7 +1,7 @@
 /** Reconciles all that is due, then ends: what a scheduled function calls, and one of many that do so at once. */
 
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
-import { mapChanges } from '#functions/reconcile/map-changes.ts';
+import { createMapper } from '#functions/reconcile/map-changes.ts';
 import { createPasses } from '#functions/reconcile/passes.ts';
 
 export interface RunOnceOptions {
@@ -25,9 +25,9 @@ export async function runOnce(deps: ReconcileDeps, { budgetMs, signal }: RunOnce
   signal?.addEventListener('abort', stop, { once: true });
   try {
     await deps.upkeep.reportAlive(passes.controllers);
-    const onError = (error: unknown): void => deps.reports?.onError(error);
+    const mapper = createMapper({ ...deps, onError: (error) => deps.reports?.onError(error) });
     while (!isOver()) {
-      while (await mapChanges({ ...deps, onError }));
+      await mapper.look();
       const hasClaimed = (await passes.claim()) !== 'none';
       if (passes.busy === 0 && !hasClaimed) break;
       if (!hasClaimed) await passes.ended();

@@ -9,6 +9,7 @@ import type { Leases } from '#core/ports/leases.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { Orphans } from '#core/ports/orphans.ts';
 import type { Controller } from '#core/reconcile/controller.ts';
+import type { ExternalObject, OrphanSweep } from '#core/reconcile/sweep.ts';
 
 export interface SweepDeps {
   readonly orphans: Orphans;
@@ -29,7 +30,7 @@ export async function sweepOrphans(deps: SweepDeps, signal: AbortSignal): Promis
   try {
     for (const controller of deps.kinds.flatMap((kind) => kind.controllers)) {
       if (signal.aborted) break;
-      removed += await sweepOne(deps, controller, signal);
+      if (controller.sweep) removed += await sweepOne(deps, controller.id, controller.sweep, signal);
     }
   } finally {
     await deps.leases.release(lease);
@@ -37,8 +38,7 @@ export async function sweepOrphans(deps: SweepDeps, signal: AbortSignal): Promis
   return removed;
 }
 
-async function sweepOne(deps: SweepDeps, { id, sweep }: Controller, signal: AbortSignal): Promise<number> {
-  if (!sweep) return 0;
+async function sweepOne(deps: SweepDeps, id: string, sweep: OrphanSweep, signal: AbortSignal): Promise<number> {
   const log = deps.logger.child({ controller: id });
   const ctx = { installation: deps.installation, signal, log };
   let removed = 0;

@@ -20,7 +20,7 @@ const RESYNC_JITTER = 0.2;
 
 /**
  * The pass ended by itself and well.
- * @throws {ObservationFailed} when it did not say what follows from what it could not see.
+ * @throws {ObservationFailed} when it would be ready, in spite of what it could not see.
  */
 export function reconciled(
   controller: Controller,
@@ -29,7 +29,8 @@ export function reconciled(
 ): Verdict {
   const { summary } = controller;
   const [unknown] = findings.unknown;
-  if (unknown && !notReady && !findings.conditions.has(summary)) {
+  const said = findings.conditions.get(summary)?.status ?? 'True';
+  if (unknown && !notReady && said === 'True') {
     throw new ObservationFailed(
       `${unknown.class} ${unknown.id} cannot be read: ${unknown.message ?? 'no reason given'}`,
     );

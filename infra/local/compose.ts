@@ -13,7 +13,6 @@ import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
-import { registerKinds } from '#adapters/postgres/kinds.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
@@ -36,7 +35,7 @@ import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import { watchLogChoice } from '#infra/local/log-switch.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { createPublisherReports, type PublisherReports } from '#infra/local/publisher-reports.ts';
-import { loadKinds } from '#infra/local/kinds.ts';
+import { loadKinds, registerAll } from '#infra/local/kinds.ts';
 import { runReconciler } from '#infra/local/reconciler.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
@@ -92,7 +91,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   started.push({ name: 'event log', stop: () => eventLog.close() });
   const shipped = shippedKinds({ config, databaseUrl, sql: pools.reconcile, topicAdmin: eventLog.topicAdmin });
   const kinds = await loadKinds(shipped, config.kindsModule);
-  await registerKinds(databaseUrl, kinds.all);
+  await registerAll(databaseUrl, kinds);
   const opsServer = await startOpsServer({
     host: config.host,
     port: config.opsPort,

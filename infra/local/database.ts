@@ -29,7 +29,8 @@ async function startEmbedded(config: Config, log: Logger): Promise<LocalDatabase
   const server = await startEmbeddedPostgres({ dataDir: config.dataDir, log: log.child({ component: 'postgres' }) });
   // Managed databases lie on it too, and their roles have no business in Plumbline's own.
   await withSession(server.url, { applicationName: 'plumbline start' }, async (sql) => {
-    await sql`revoke all on database plumbline from public`;
+    // A session in a database that belongs to nobody could hold locks there that our own work needs.
+    await sql`revoke all on database plumbline, postgres, template1 from public`;
   });
   return server;
 }

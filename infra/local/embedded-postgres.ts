@@ -22,7 +22,7 @@ export interface EmbeddedPostgresOptions {
   /** Made when absent; the cluster lies in it, or is linked from it. */
   readonly dataDir: string;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** @default a free one, the same until `stop` */
+  /** @default that of the last run if it is free, else another; the same until `stop` */
   readonly port?: number;
   /** A folder with `initdb` and `postgres`. @default those of the npm package */
   readonly programs?: string;

@@ -21,6 +21,7 @@ import { writeTokenFiles } from '#infra/local/token-files.ts';
 await runCommand(async function start() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
   const log = createLogger({ format: config.logFormat, level: config.logLevel });
+  tellFaults(log);
   const stopSignal = waitForStopSignal();
   const started: Started = [];
   try {
@@ -33,6 +34,16 @@ await runCommand(async function start() {
 });
 // Handles that are still open must not keep a stopped instance alive.
 process.exit();
+
+/** Kinds of a team run in this process too. A promise that they forget must not end it; anything worse is told first. */
+function tellFaults(log: Logger): void {
+  process.on('unhandledRejection', (reason) => {
+    log.error({ err: reason }, 'a promise was rejected that nobody waits for: a reconcile function forgot an await?');
+  });
+  process.on('uncaughtExceptionMonitor', (error) => {
+    log.fatal({ err: error }, 'an error was thrown where nobody can catch it; the process ends');
+  });
+}
 
 async function startAll(config: Config, logger: Logger, started: Started): Promise<void> {
   const { dataDir } = config;

@@ -3,11 +3,11 @@
  * them, and of resident reconcilers, may run at once.
  */
 
-import { destination, pino } from 'pino';
 import { Registry } from 'prom-client';
+import { destination } from 'pino';
+import { createLogger } from '#adapters/node/logger.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { connect } from '#adapters/postgres/client.ts';
-import { registerKinds } from '#adapters/postgres/kinds.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
@@ -16,7 +16,7 @@ import { runCommand } from '#infra/local/command.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { openEventLog } from '#infra/local/event-log.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
-import { loadKinds } from '#infra/local/kinds.ts';
+import { loadKinds, registerAll } from '#infra/local/kinds.ts';
 import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { StartError } from '#infra/local/start-error.ts';
@@ -35,15 +35,15 @@ await runCommand(async function reconcile() {
     maxConnections: 4,
     role: 'plumbline_server',
   });
-  const logger = pino({ level: 'warn' }, destination(2));
+  const logger = createLogger({ format: config.logFormat, level: 'warn', stream: destination(2) });
   const reports = { onTopicLost: () => undefined, onTopicError: () => undefined };
   const eventLog = await openEventLog({ config, databaseUrl, logger, pools: { watch: sql, publish: sql }, reports });
   try {
     const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin });
-    const kinds = (await loadKinds(shipped, config.kindsModule)).all;
-    await registerKinds(databaseUrl, kinds);
+    const kinds = await loadKinds(shipped, config.kindsModule);
+    await registerAll(databaseUrl, kinds);
     const metrics = createReconcileMetrics(new Registry(), () => readWorkState(sql));
-    const options = { config, databaseUrl, kinds, sql, logger, metrics };
+    const options = { config, databaseUrl, kinds: kinds.all, sql, logger, metrics };
     await doUpkeep(upkeepDeps(options), new AbortController().signal);
     const count = await runOnce(reconcileDeps(options), { budgetMs: BUDGET_MS });
     const { dueItems, failingItems } = await readWorkState(sql);

@@ -8,7 +8,7 @@ import type { Kind } from '#core/kind.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { ClaimedPass, PassObjects } from '#core/ports/work-queue.ts';
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
-import { mapChanges } from '#functions/reconcile/map-changes.ts';
+import { createMapper } from '#functions/reconcile/map-changes.ts';
 import { runPass } from '#functions/reconcile/pass.ts';
 import { PassSignal } from '#functions/reconcile/pass-signal.ts';
 import type { Calls } from '#infra/testkit/calls.ts';
@@ -74,7 +74,7 @@ export function createKitDriver({ sql, kinds, calls, work, logger }: KitDriverOp
 
   async function workOnce(): Promise<boolean> {
     const errors: unknown[] = [];
-    while (await mapChanges({ ...deps, onError: (error) => errors.push(error) }));
+    await createMapper({ ...deps, onError: (error) => errors.push(error) }).look();
     if (errors.length > 0) throw errors[0];
     const [pass] = await deps.queue.claim([...definitions.keys()], 1);
     if (!pass) return false;

@@ -227,4 +227,18 @@ describe('a reconcile function', () => {
     await world.driver().run();
     expect(await messageOf('words')).toBe('no\u{FFFD}thing');
   });
+
+  test('that says it is ready of what it could not see, or did not wait for, is not', async () => {
+    await world.create('Probe', 'forged');
+    reconcile = async (ctx) => {
+      await ctx.observe('thing', 'x', () => Promise.reject(new Error('fog')));
+      ctx.condition('Ready', 'True', 'Forged', '');
+    };
+    await world.driver().run();
+    expect(await world.conditions('Probe', 'forged')).toEqual({ Ready: 'Unknown ObservationFailed' });
+    reconcile = (ctx) => void ctx.observe('thing', 'x', () => new Promise(() => undefined));
+    await world.makeAllDue();
+    await world.driver().run();
+    expect(await messageOf('forged')).toContain('await it');
+  });
 });

@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { WatchTarget } from '#core/reconcile/controller.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import { prepareReconciling, probeKind, type Reconciling, type TestDriver } from '#test/support/reconciling.ts';
 
 let world: Reconciling;
 let driver: TestDriver;
-let map: (object: ResourceObject) => readonly WatchTarget[];
+let map: (object: ResourceObject) => readonly WatchTarget[] | Promise<readonly WatchTarget[]>;
 const passes: string[] = [];
 const mapped: unknown[] = [];
 const source = probeKind('Source');
@@ -79,19 +79,39 @@ test('a process that dies after it has mapped, and before that is written, loses
   expect(await world.sql`select from plumbline.watch_change`).toEqual([]);
 });
 
-test('a map that throws holds its change back, and no other, until it can be mapped', async () => {
-  map = ({ metadata }) => {
-    if (metadata.name === 'bad') throw new Error('cannot tell');
-    return [{ name: 'two' }];
-  };
+test.each<[string, () => readonly WatchTarget[] | Promise<readonly WatchTarget[]>]>([
+  [
+    'throws',
+    () => {
+      throw new Error('no idea');
+    },
+  ],
+  ['never ends', () => new Promise(() => undefined)],
+  ['returns a number', () => 5 as never],
+  ['returns what names nothing', () => [null] as never],
+])('a map that %s holds its own change back and nothing else, until it can be mapped', async (_what, returned) => {
+  map = ({ metadata, spec }) => (metadata.name === 'bad' ? returned() : [{ name: String(spec?.['reader']) }]);
   await world.create('Source', 'bad', { reader: 'one' });
   await world.create('Source', 'good', { reader: 'two' });
   await driver.run();
   expect(passes).toEqual(['two']);
-  expect(driver.errors[0]).toMatchObject({ message: 'map() of controller example.dev/reader failed for Source "bad"' });
+  expect(driver.errors[0]).toMatchObject({
+    message: 'map() of controller example.dev/reader failed for Source "bad"; it is tried again',
+  });
   map = ({ spec }) => [{ name: String(spec?.['reader']) }];
+  await world.sql`update plumbline.watch_change set due_at = '-infinity'`;
   await driver.run();
   expect(passes).toEqual(['two', 'one']);
+});
+
+test('a map that never ends holds up no pass of a driver that stays', async () => {
+  map = () => new Promise(() => undefined);
+  await world.create('Source', 'bad', { reader: 'one' });
+  const staying = world.driver();
+  const stop = staying.stay();
+  await world.create('Reader', 'three');
+  await vi.waitFor(() => expect(passes).toContain('three'), 4_000);
+  await stop.stop();
 });
 
 test('changes of another tenant concern nobody by name, and by uid whom they name', async () => {

@@ -19,6 +19,8 @@ export interface ClaimedPass {
   readonly fencingToken: bigint;
   /** The lease before was never given back: its holder died in the middle, or was frozen. */
   readonly wasAbandoned: boolean;
+  /** Passes in a row that never ended. */
+  readonly lostPasses: number;
   readonly touches: bigint;
   /** Passes in a row that failed. */
   readonly attempts: number;
@@ -102,14 +104,20 @@ export interface WorkQueue {
    */
   finish(pass: ClaimedPass, end: PassEnd): Promise<FinishOutcome>;
 
+  /** Gives back the lease of a pass whose end has kept it. */
+  release(pass: ClaimedPass): Promise<void>;
+
   /** Puts the controller's finalizer on the object of a pass. @returns whether it is there; false when the lease is lost. */
   addFinalizer(pass: ClaimedPass): Promise<boolean>;
 
   /** How long until the next item is due, in milliseconds; 0 when one is, undefined when there is none. */
   nextDueMs(controllers: readonly string[]): Promise<number | undefined>;
 
-  /** States of watched objects to be mapped, oldest first. */
+  /** States of watched objects to be mapped, oldest first, but for those that were postponed. */
   watchChanges(controllers: readonly string[], limit: number): Promise<readonly WatchChange[]>;
+
+  /** They cannot be mapped now: they come again after this long. */
+  postponeWatchChanges(changes: readonly WatchChange[], afterMs: number): Promise<void>;
 
   /** They are mapped: what they concern is due. Names that no object has are left out. */
   finishWatchChanges(changes: readonly WatchChange[], targets: readonly MappedTarget[]): Promise<void>;

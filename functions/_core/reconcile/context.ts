@@ -35,7 +35,7 @@ export interface PassContext<Spec extends object = object, Status extends object
   readonly signal: AbortSignal;
   /** When time is up, in milliseconds since the epoch. */
   readonly deadlineMs: number;
-  /** Has the tenant, kind, name, uid and pass in every line. */
+  /** Has the tenant, kind, name, uid and pass (its fencing token) in every line. */
   readonly log: Logger;
   /**
    * Looks at one external object and lists it in `status.resources`: undefined is absent, an error is unknown. A pass

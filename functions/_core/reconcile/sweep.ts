@@ -18,7 +18,10 @@ export interface SweepContext {
 }
 
 export interface OrphanSweep {
-  /** Everything that bears the marker of this installation and kind; it must be complete, or throw. */
+  /**
+   * Everything that bears the marker of this installation and kind, in the order in which it can be removed; it must be
+   * complete, or throw.
+   */
   list(ctx: SweepContext): Promise<readonly ExternalObject[]>;
   /** Removes one of them, after looking once more whether it still bears that marker. */
   remove(object: ExternalObject, ctx: SweepContext): Promise<void>;

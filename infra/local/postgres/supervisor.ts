@@ -1,6 +1,8 @@
 /** Keeps one server running on one port until it is told to stop. */
 
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { readLogSince, sizeOf } from '#infra/local/postgres/log-file.ts';
@@ -22,7 +24,7 @@ const PORT_TAKEN = /could not (?:bind|create any TCP)/;
 const MEMORY_IN_USE = /shared memory block .* is still in use/;
 
 export interface SupervisorOptions extends Omit<ServerProcessOptions, 'port'> {
-  /** Absent: a free one. */
+  /** Absent: that of the last run, or else a free one. */
   readonly port: number | undefined;
   readonly log: Pick<Logger, 'info' | 'error'>;
   /** Called each time that the server ended by itself, before it is started again. */
@@ -83,18 +85,28 @@ export async function supervise(options: SupervisorOptions): Promise<Supervisor>
 }
 
 async function startFirst(options: SupervisorOptions): Promise<{ port: number; first: ServerProcess }> {
+  // What was told of databases on it stays true.
+  let before = await lastPort(options.clusterDirectory);
   for (let attempt = 1; ; attempt++) {
-    const port = options.port ?? (await freePort());
+    const port = options.port ?? before ?? (await freePort());
     const logOffset = await sizeOf(options.logFile);
     const server = await startServerProcess({ ...options, port });
     if (await server.ready()) return { port, first: server };
     const said = await readLogSince(options.logFile, logOffset);
+    if (PORT_TAKEN.test(said)) before = undefined;
     const canPass = MEMORY_IN_USE.test(said) || (options.port === undefined && PORT_TAKEN.test(said));
     if (!canPass || attempt === START_ATTEMPTS) {
       throw new StartError(`PostgreSQL does not start: ${said || 'it says nothing'} (${options.logFile})`);
     }
     await delay(Math.min(FIRST_DELAY_MS * attempt, MAX_DELAY_MS));
   }
+}
+
+/** PostgreSQL keeps the command line of its last start. */
+async function lastPort(clusterDirectory: string): Promise<number | undefined> {
+  const options = await readFile(join(clusterDirectory, 'postmaster.opts'), 'utf8').catch(() => '');
+  const port = /port=(\d+)/.exec(options)?.[1];
+  return port === undefined ? undefined : Number(port);
 }
 
 async function freePort(): Promise<number> {

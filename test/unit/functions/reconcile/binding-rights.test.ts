@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Securable } from '#core/ports/database-servers.ts';
-import { isRoleLeftToOthers, isRoleUsed, rightsChanges, rolesAt } from '#functions/reconcile/kinds/binding-rights.ts';
+import {
+  isRoleLeftToOthers,
+  isRoleUsed,
+  ownersOf,
+  rightsChanges,
+  rolesAt,
+} from '#functions/reconcile/kinds/binding-rights.ts';
 import { newPassword } from '#functions/reconcile/kinds/password.ts';
 
 const place = {
@@ -59,15 +65,39 @@ describe('the roles of a subject', () => {
   });
 });
 
+describe('the groups of a subject', () => {
+  test('are the owners of databases that its bindings on this server are for', () => {
+    const bills = { ...place, owner: 'acme_bills_owner' };
+    const others = [
+      { ...bills, role: 'acme_bob' },
+      { ...bills, server: 'other' },
+    ];
+    expect(ownersOf([binding('a', { at: others })], place)).toEqual(['acme_orders_owner']);
+    expect(ownersOf([binding('a', { at: [bills] })], place)).toEqual(['acme_orders_owner', 'acme_bills_owner']);
+  });
+});
+
 describe('changes of rights', () => {
-  const table: Securable = { kind: 'table', name: 'public.items', held: ['SELECT', 'TRUNCATE'] };
-  const membership: Securable = { kind: 'membership', name: 'acme_orders_owner', held: [] };
+  const table: Securable = {
+    kind: 'table',
+    name: 'public.items',
+    giver: 'acme_orders_owner',
+    held: ['SELECT', 'TRUNCATE'],
+  };
+  const membership: Securable = { kind: 'membership', name: 'acme_orders_owner', giver: null, held: [] };
 
   test('are what differs from the union', () => {
     expect(rightsChanges([table, membership], ['writer', 'reader'])).toEqual([
       { securable: table, grant: ['INSERT', 'UPDATE', 'DELETE'], revoke: ['TRUNCATE'] },
     ]);
     expect(rightsChanges([membership], ['owner'])).toEqual([{ securable: membership, grant: ['MEMBER'], revoke: [] }]);
+  });
+
+  test('take the right to pass rights on, and leave the right', () => {
+    const option = 'GRANT OPTION FOR SELECT';
+    expect(rightsChanges([{ ...table, held: ['SELECT', option] }], ['reader'])).toEqual([
+      { securable: { ...table, held: ['SELECT', option] }, grant: [], revoke: [option] },
+    ]);
   });
 
   test('take everything where nobody gives anything', () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Findings, resourcesOf } from '#functions/reconcile/findings.ts';
 
+const shown = (text: string): string => text;
+
 const ID = 'example.dev/smith';
 const READY = { type: 'Ready', status: 'True', reason: 'Done', message: '', observedGeneration: 3 } as const;
 
@@ -17,7 +19,7 @@ describe('what a pass found', () => {
     const findings = said();
     findings.field('size', 5);
     findings.removeCondition('Paused');
-    expect(findings.report(status, ID)).toBeUndefined();
+    expect(findings.report(status, ID, shown)).toBeUndefined();
   });
 
   test.each<[string, (findings: Findings) => void]>([
@@ -29,20 +31,23 @@ describe('what a pass found', () => {
   ])('is told when it has %s', (_what, change) => {
     const findings = said();
     change(findings);
-    expect(findings.report(status, ID)).toBeDefined();
+    expect(findings.report(status, ID, shown)).toBeDefined();
   });
 
   test('is told when only the generation is another', () => {
-    expect(said().report({ ...status, observedGeneration: 2 }, ID)).toBeDefined();
+    expect(said().report({ ...status, observedGeneration: 2 }, ID, shown)).toBeDefined();
   });
 
   test('a condition that was set and removed is removed, and the other way round', () => {
     const findings = new Findings(3, []);
     findings.condition('Ready', 'True', 'Done', '');
     findings.removeCondition('Ready');
-    expect(findings.report(status, ID)).toMatchObject({ conditions: [], removedConditions: ['Ready'] });
+    expect(findings.report(status, ID, shown)).toMatchObject({ conditions: [], removedConditions: ['Ready'] });
     findings.condition('Ready', 'True', 'Other', '');
-    expect(findings.report(status, ID)).toMatchObject({ conditions: [{ reason: 'Other' }], removedConditions: [] });
+    expect(findings.report(status, ID, shown)).toMatchObject({
+      conditions: [{ reason: 'Other' }],
+      removedConditions: [],
+    });
   });
 });
 
@@ -67,7 +72,7 @@ describe('what may be left outside', () => {
     const findings = new Findings(3, before);
     findings.released({ class: 'box', id: '1' });
     expect(findings.left).toEqual([]);
-    expect(findings.report({}, ID)?.resources).toEqual([]);
+    expect(findings.report({}, ID, shown)?.resources).toEqual([]);
   });
 
   test('is told apart by class', () => {

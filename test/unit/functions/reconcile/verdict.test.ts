@@ -63,11 +63,13 @@ describe('a good pass', () => {
     expect(findings.conditions.get('Ready')).toMatchObject({ status: 'False', reason: 'Warming' });
   });
 
-  test('may be ready in spite of what it could not see only if it says so', () => {
+  test('is not ready in spite of what it could not see, whatever it says; it may say that it is not', () => {
     const findings = new Findings(1, []);
     findings.observed({ class: 'box', id: '1', state: 'unknown', message: 'fog' });
     expect(() => reconciled(controller, findings, {})).toThrow('box 1 cannot be read: fog');
     findings.condition('Ready', 'True', 'NoMatter', '');
+    expect(() => reconciled(controller, findings, {})).toThrow('box 1 cannot be read: fog');
+    findings.condition('Ready', 'False', 'Foggy', '');
     expect(reconciled(controller, findings, {}).result).toBe('done');
   });
 
