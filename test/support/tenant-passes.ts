@@ -3,7 +3,7 @@
 import { isJsonArray, isJsonObject, parseJsonObject, type JsonObject } from '#core/json.ts';
 import type { Kind } from '#core/kind.ts';
 import type { ResourceObject } from '#core/resource.ts';
-import { mapChanges } from '#functions/reconcile/map-changes.ts';
+import { createMapper } from '#functions/reconcile/map-changes.ts';
 import {
   controllerOf,
   createOnePass,
@@ -107,7 +107,7 @@ export async function openPassStore(kinds: readonly Kind[], installation: string
     const { id } = controllerOf(kind);
     await sql`update plumbline.work_item set ${parked(sql)} where controller = ${id}`;
     const errors: unknown[] = [];
-    while (await mapChanges({ ...driver, onError: (error) => errors.push(error) }));
+    await createMapper({ ...driver, onError: (error) => errors.push(error) }).look();
     if (errors.length > 0) throw errors[0];
     const due = await sql<{ name: string }[]>`
       select r.name from plumbline.work_item w join plumbline.resource r on r.uid = w.uid
