@@ -21,6 +21,8 @@ export interface ConnectionOptions {
    * little more than that is given up. Absent: statements may wait for ever.
    */
   readonly statementTimeoutMs?: number;
+  /** Parameters of the server, which outrank those that the database and the login have. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** How much longer than a statement may take we wait for the server to say so. */
@@ -34,7 +36,7 @@ const RECONNECT_PAUSE_SECONDS = 0.05;
  * statement, and perhaps more than once.
  */
 export function openConnection(databaseUrl: string, options: ConnectionOptions, onClose: () => void): Sql {
-  const { applicationName, role, statementTimeoutMs } = options;
+  const { applicationName, role, statementTimeoutMs, settings } = options;
   // The driver knows this option; its types do not.
   const untyped = {
     socket: socketFactory({
@@ -62,6 +64,7 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
       jit: 'off',
       ...(role && { role }),
       ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
+      ...settings,
     },
     transform: { undefined: null },
   });

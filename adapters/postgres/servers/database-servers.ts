@@ -6,6 +6,7 @@
  * Sessions are short-lived and bear the name `plumbline <uid> <fencing token>`, so the server's log is an audit trail.
  */
 
+import type { Sql } from '#adapters/postgres/client.ts';
 import { insideDatabase } from '#adapters/postgres/servers/inside.ts';
 import { serverDatabases } from '#adapters/postgres/servers/databases.ts';
 import { serverRoles } from '#adapters/postgres/servers/roles.ts';
@@ -84,21 +85,29 @@ function openServer(options: WorkSessionOptions): DatabaseServer {
 
   function enter(database: string): WorkSession {
     const opened =
-      inner.get(database) ?? keptBy(session, openWorkSession({ ...options, url: urlOf(url, database), limits: INNER }));
+      inner.get(database) ??
+      keptBy(session, (version) => openWorkSession({ ...options, url: urlOf(url, database), limits: INNER, version }));
     inner.set(database, opened);
     return opened;
   }
 }
 
 /** A session within a database, whose every statement is preceded by one of the outer session. */
-function keptBy(outer: WorkSession, inner: WorkSession): WorkSession {
+function keptBy(outer: WorkSession, open: (version: number) => WorkSession): WorkSession {
+  let inner: WorkSession | undefined;
   return {
     async run(statements) {
-      await outer.run((sql) => sql`select`);
+      const version = await outer.run(readVersion);
+      inner ??= open(version);
       return inner.run(statements);
     },
-    close: () => inner.close(),
+    close: async () => inner?.close(),
   };
+}
+
+async function readVersion(sql: Sql): Promise<number> {
+  const [row] = await sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`;
+  return row?.version ?? 0;
 }
 
 function urlOf(url: string, database: string): string {

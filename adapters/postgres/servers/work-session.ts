@@ -14,13 +14,24 @@ const LOCK_TIMEOUT_MS = 10_000;
 const GOODBYE_SECONDS = 1;
 
 // The owner of a database sets defaults for all sessions in it, and makes functions in its schemas: neither may change
-// what is done here, perhaps as a superuser.
-const OWN_SETTINGS = [
-  'set role none',
-  'set search_path = pg_catalog, pg_temp',
-  'set default_transaction_read_only = off',
-  `set lock_timeout = ${LOCK_TIMEOUT_MS}`,
-];
+// what is done here, perhaps as a superuser, nor end it before it has begun. What is asked for in the startup packet
+// outranks them.
+const OWN_SETTINGS: Readonly<Record<string, string>> = {
+  role: 'none',
+  search_path: 'pg_catalog, pg_temp',
+  default_transaction_read_only: 'off',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  lock_timeout: String(LOCK_TIMEOUT_MS),
+  tcp_user_timeout: '0',
+};
+
+/** From this version on there is a parameter that ends the session with a transaction that takes too long. */
+const TRANSACTION_TIMEOUT_SINCE = 170_000;
+
+/** All others of the database: what the server starts with. Those of the login are its administrator's. */
+const NEUTRALISE = `select set_config(name, coalesce(boot_val, ''), false) from pg_settings
+  where source = 'database' and context = 'user'`;
 
 export interface WorkSession {
   /** Runs statements; connects and takes the locks before the first. @throws the port's errors. */
@@ -34,6 +45,8 @@ export interface WorkSessionOptions {
   readonly url: string;
   readonly work: ServerWork;
   readonly limits: SessionLimits;
+  /** The server's, such as 180004, where it is known: parameters that an older one lacks would be refused. */
+  readonly version?: number;
 }
 
 export interface SessionLimits {
@@ -43,12 +56,18 @@ export interface SessionLimits {
 }
 
 /** Opens one; whoever opens it closes it. */
-export function openWorkSession({ server, url, work, limits }: WorkSessionOptions): WorkSession {
+export function openWorkSession({ server, url, work, limits, version = 0 }: WorkSessionOptions): WorkSession {
   const { uid, fencingToken, signal, turn } = work;
   const { silenceMs, statementTimeoutMs } = limits;
   const session = openSession(url, {
     applicationName: `plumbline ${uid} ${fencingToken}`,
     statementTimeoutMs,
+    settings: {
+      ...OWN_SETTINGS,
+      idle_session_timeout: String(silenceMs),
+      idle_in_transaction_session_timeout: String(silenceMs),
+      ...(version >= TRANSACTION_TIMEOUT_SINCE && { transaction_timeout: '0' }),
+    },
   });
   let ready: Promise<void> | undefined;
   const abort = (): void => void session.close();
@@ -74,13 +93,7 @@ export function openWorkSession({ server, url, work, limits }: WorkSessionOption
   };
 
   async function takeLocks(): Promise<void> {
-    const settings = [
-      ...OWN_SETTINGS,
-      `set idle_session_timeout = ${silenceMs}`,
-      `set idle_in_transaction_session_timeout = ${silenceMs}`,
-      `set statement_timeout = ${statementTimeoutMs}`,
-    ];
-    const statements = [...settings, `select pg_try_advisory_lock(${keyOf(uid)}) as locked`];
+    const statements = [NEUTRALISE, `select pg_try_advisory_lock(${keyOf(uid)}) as locked`];
     const results: readonly unknown[] = await session.sql.unsafe(statements.join('; '));
     const [row] = results.at(-1) as readonly { readonly locked: boolean }[];
     if (!row?.locked) {
