@@ -4,10 +4,12 @@ import type { DatabaseServer, ExternalDatabase, ExternalRole } from '#core/ports
 import { ownershipOf, type Ownership } from '#core/reconcile/marker.ts';
 import { known } from '#core/reconcile/observation.ts';
 import { type DatabaseContext, type DatabasePlace, externalId } from '#functions/reconcile/kinds/database-place.ts';
+import { databaseRepair } from '#functions/reconcile/kinds/database-repair.ts';
+import { isEmpty } from '#functions/reconcile/kinds/role-repair.ts';
 
 export type Found<External> = External & { readonly ownership: Ownership };
 
-/** With the extensions that it has, when it is ours and can be entered. */
+/** With the extensions that it has, when nothing else about it is to be put right. */
 export type FoundDatabase = Found<ExternalDatabase> & { readonly extensions: readonly string[] | undefined };
 
 export interface Sight {
@@ -28,7 +30,8 @@ export async function lookAtRole(
   { roles }: DatabaseServer,
   { server, owner }: DatabasePlace,
 ): Promise<Found<ExternalRole> | undefined> {
-  const role = await ctx.observe('role', externalId(server, owner), () => roles.read(owner));
+  const { password } = ctx.object.status;
+  const role = await ctx.observe('role', externalId(server, owner), () => roles.read(owner, password));
   return withOwnership(ctx, known(role, `role "${owner}" on server "${server}"`));
 }
 
@@ -42,9 +45,9 @@ async function lookAtDatabase(
     const database = withOwnership(ctx, await server.databases.read(place.database));
     if (!database) return undefined;
     refuseInvalid(database, place);
-    // We enter with the owner's rights, and it may have lost them.
-    const isOpen = database.ownership === 'ours' && database.ownerHasAll;
-    return { ...database, extensions: isOpen ? await server.inside(place.database).extensions() : undefined };
+    // Whatever is wrong may keep us out: the owner's rights, with which we enter, a limit, a door that is shut.
+    const isSound = isEmpty(databaseRepair(ctx, place, database));
+    return { ...database, extensions: isSound ? await server.inside(place.database).extensions() : undefined };
   });
   return known(found, `database "${place.database}" on server "${place.server}"`);
 }

@@ -19,6 +19,8 @@ const FORCE = 'plumbline.dev/force';
 
 /** Nobody tells when sessions end. */
 const SESSIONS_PAUSE_MS = 5_000;
+/** A drop that is refused has kept everybody out for 5 s: it must not do so all the time. */
+const REFUSED_PAUSE_MS = 30_000;
 
 type Blocked = Extract<FinalizeResult, { readonly finalized: false }>;
 
@@ -77,27 +79,26 @@ async function removeDatabase(
     ctx.release('database', id);
     return undefined;
   }
-  const force = (ctx.object.spec.force ?? false) || ctx.object.metadata.annotations?.[FORCE] === 'true';
+  const force = ctx.object.spec.force === true || ctx.object.metadata.annotations?.[FORCE] === 'true';
   const sessions = force ? 0 : await server.databases.countSessions(place.database);
-  if (sessions > 0) return inUse(place, `${sessions} sessions are`);
+  if (sessions > 0)
+    return inUse(
+      `${sessions} ${sessions === 1 ? 'session is' : 'sessions are'} connected to database "${place.database}"`,
+      SESSIONS_PAUSE_MS,
+    );
   try {
     await ctx.act(`drop database ${place.database}`, () => server.databases.drop(place.database, comment, { force }));
   } catch (error) {
-    if (error instanceof DatabaseInUse) return inUse(place, 'sessions are');
+    if (error instanceof DatabaseInUse) return inUse(error.message, REFUSED_PAUSE_MS);
     throw error;
   }
   const left = await lookFromOutside(ctx, server, place);
   return left && blocked('StillThere', `database "${place.database}" is there again; it is dropped again`);
 }
 
-function inUse({ database }: DatabasePlace, who: string): Blocked {
-  return {
-    ...blocked(
-      'SessionsConnected',
-      `${who} connected to database "${database}"; end them, or set the annotation ${FORCE}: "true"`,
-    ),
-    requeueAfterMs: SESSIONS_PAUSE_MS,
-  };
+function inUse(who: string, requeueAfterMs: number): Blocked {
+  const message = `${who}; end them, or set the annotation ${FORCE}: "true" to have sessions ended`;
+  return { ...blocked('SessionsConnected', message), requeueAfterMs };
 }
 
 async function removeRole(
