@@ -5,48 +5,40 @@ import { scramVerifier } from '#adapters/postgres/servers/scram.ts';
 import { sqlStateOf } from '#adapters/postgres/servers/errors.ts';
 import type { WorkSession } from '#adapters/postgres/servers/work-session.ts';
 import {
-  NotOurs,
-  RoleInUse,
-  type ExternalRole,
-  type RoleAttribute,
-  type ServerRoles,
-} from '#core/ports/database-servers.ts';
+  isConfinedTo,
+  leavingStatements,
+  readRole,
+  resettingStatements,
+} from '#adapters/postgres/servers/role-catalog.ts';
+import { NotOurs, RoleInUse, type RoleChange, type ServerRoles } from '#core/ports/database-servers.ts';
 
 const DEPENDENT_OBJECTS = '2BP01';
-
-interface RoleRow {
-  readonly comment: string | null;
-  readonly attributes: Readonly<Record<RoleAttribute, boolean>>;
-  readonly can_log_in: boolean;
-  readonly is_usable: boolean;
-}
+const NO_LIMIT = -1;
 
 export function serverRoles(session: WorkSession, server: string): ServerRoles {
-  return {
-    read,
+  const self: ServerRoles = {
+    read: (name, password) => session.run((sql) => readRole(sql, name, password)),
+
+    isConfinedTo: (name, database) => session.run((sql) => isConfinedTo(sql, name, database)),
 
     async create({ name, comment, password }) {
       const secret = password === undefined ? '' : ` password ${quoteText(await scramVerifier(password))}`;
       // One message is one transaction.
       await execute(`create role ${quoteName(name)} login${secret}; ${commentOn(name, comment)}`);
       // Whoever is no superuser may administer what it made, and not yet act as it.
-      if (!(await read(name))?.isUsable) await execute(`grant ${quoteName(name)} to current_user`);
+      if (!(await self.read(name))?.isUsable) await execute(`grant ${quoteName(name)} to current_user`);
     },
 
-    async change(name, { comment, password, take = [], letLogIn, makeUsable }) {
-      const options = take.map((attribute) => `no${attribute.toLowerCase()}`);
-      if (letLogIn) options.push('login');
-      if (password !== undefined) options.push(`password ${quoteText(await scramVerifier(password))}`);
-      const statements: string[] = [];
-      // Only what differs is named: to name an attribute takes the right to change it.
-      if (options.length > 0) statements.push(`alter role ${quoteName(name)} ${options.join(' ')}`);
-      if (comment !== undefined) statements.push(commentOn(name, comment));
-      if (makeUsable) statements.push(`grant ${quoteName(name)} to current_user`);
+    async change(name, change) {
+      const statements = [...(await statementsOf(name, change))];
+      if (change.leave)
+        statements.push(...(await session.run((sql) => leavingStatements(sql, name, change.leave ?? []))));
+      if (change.resetSettings) statements.push(...(await session.run((sql) => resettingStatements(sql, name))));
       await execute(statements.join('; '));
     },
 
     async drop(name, comment) {
-      const role = await read(name);
+      const role = await self.read(name);
       if (!role) return;
       if (role.comment !== comment) {
         throw new NotOurs(`role "${name}" on server "${server}" does not bear our marker any more; it was left`);
@@ -61,29 +53,26 @@ export function serverRoles(session: WorkSession, server: string): ServerRoles {
       }
     },
   };
-
-  async function read(name: string): Promise<ExternalRole | undefined> {
-    const [row] = await session.run(
-      (sql) => sql<RoleRow[]>`
-      select shobj_description(oid, 'pg_authid') as comment, rolcanlogin as can_log_in,
-        pg_has_role(oid, 'USAGE') as is_usable,
-        jsonb_build_object('SUPERUSER', rolsuper, 'CREATEDB', rolcreatedb, 'CREATEROLE', rolcreaterole,
-          'REPLICATION', rolreplication, 'BYPASSRLS', rolbypassrls) as attributes
-      from pg_roles where rolname = ${name}`,
-    );
-    if (!row) return undefined;
-    const attributes = Object.entries(row.attributes) as [RoleAttribute, boolean][];
-    return {
-      comment: row.comment,
-      surplus: attributes.flatMap(([attribute, isHeld]) => (isHeld ? [attribute] : [])),
-      canLogIn: row.can_log_in,
-      isUsable: row.is_usable,
-    };
-  }
+  return self;
 
   async function execute(statements: string): Promise<void> {
     await session.run((sql) => sql.unsafe(statements));
   }
+}
+
+/** Only what differs is named: to name an attribute takes the right to change it. */
+async function statementsOf(name: string, change: RoleChange): Promise<readonly string[]> {
+  const { comment, password, take = [], letLogIn, unlimit, makeUsable } = change;
+  const role = quoteName(name);
+  const options = take.map((attribute) => `no${attribute.toLowerCase()}`);
+  if (letLogIn) options.push('login');
+  if (unlimit) options.push(`connection limit ${NO_LIMIT} valid until 'infinity'`);
+  if (password !== undefined) options.push(`password ${quoteText(await scramVerifier(password))}`);
+  const statements: string[] = [];
+  if (options.length > 0) statements.push(`alter role ${role} ${options.join(' ')}`);
+  if (comment !== undefined) statements.push(commentOn(name, comment));
+  if (makeUsable) statements.push(`grant ${role} to current_user`);
+  return statements;
 }
 
 function commentOn(name: string, comment: string | null): string {

@@ -14,7 +14,20 @@ const KEY_BYTES = 32;
 
 /** @param password printable ASCII, which SASLprep leaves as it is. */
 export async function scramVerifier(password: string): Promise<string> {
-  const salt = randomBytes(SALT_BYTES);
+  return verifierOf(password, randomBytes(SALT_BYTES));
+}
+
+/**
+ * Whether this is what PostgreSQL would store for the password. One of another number of iterations than ours is not: a
+ * role may store what it likes, and a large number would take for ever to check.
+ */
+export async function isVerifierOf(stored: string, password: string): Promise<boolean> {
+  const [, iterations, salt] = /^SCRAM-SHA-256\$(\d+):([^$]+)\$/.exec(stored) ?? [];
+  if (salt === undefined || Number(iterations) !== ITERATIONS) return false;
+  return stored === (await verifierOf(password, Buffer.from(salt, 'base64')));
+}
+
+async function verifierOf(password: string, salt: Buffer): Promise<string> {
   const salted = await promisify(pbkdf2)(password, salt, ITERATIONS, KEY_BYTES, 'sha256');
   const hmac = (text: string): Buffer => createHmac('sha256', salted).update(text).digest();
   const storedKey = createHash('sha256').update(hmac('Client Key')).digest('base64');

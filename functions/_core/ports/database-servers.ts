@@ -1,6 +1,7 @@
 /**
  * PORT. The PostgreSQL servers on which managed databases lie, by their configured names. Every method may be repeated
- * after a crash; none names an address or a password in its errors.
+ * after a crash; none names an address or a password in its errors. What cannot be a name, or a number, throws
+ * {TypeError} before it reaches the server.
  */
 
 export interface DatabaseServers {
@@ -60,6 +61,10 @@ export interface ExternalDatabase {
   readonly ownerHasAll: boolean;
   /** Dropping it was interrupted: nobody can enter it, and all that can be done is to drop it again. */
   readonly isInvalid: boolean;
+  /** Whoever may make databases may copy it, and nobody can drop it. */
+  readonly isTemplate: boolean;
+  /** Nobody can enter it at all otherwise. */
+  readonly allowsConnections: boolean;
 }
 
 export interface DatabaseChange {
@@ -68,6 +73,8 @@ export interface DatabaseChange {
   /** Null lifts it. */
   readonly connectionLimit?: number | null;
   readonly closeToAll?: boolean;
+  readonly endTemplate?: boolean;
+  readonly allowConnections?: boolean;
   /** The owner's name. */
   readonly giveOwnerAll?: string;
 }
@@ -83,14 +90,15 @@ export interface NewDatabase {
 
 export interface ServerDatabases {
   read(name: string): Promise<ExternalDatabase | undefined>;
-  /** Sessions that are connected to it. */
+  /** Sessions of others that are connected to it; also such as we may not look at. */
   countSessions(name: string): Promise<number>;
   /** A draft that is there already is taken for an unfinished one of ours. */
   create(database: NewDatabase): Promise<void>;
   change(name: string, change: DatabaseChange): Promise<void>;
   /**
    * Looks again whether the comment is still this one, and drops it; nothing happens when there is none.
-   * @throws {NotOurs}, and {DatabaseInUse} without `force` while sessions are connected.
+   * @throws {NotOurs}, and {DatabaseInUse} while sessions are connected without `force`, or something else uses it. The
+   * server waits for some seconds before it refuses, and lets nobody enter meanwhile.
    */
   drop(name: string, comment: string, options: { readonly force: boolean }): Promise<void>;
   /** Drops what `create` left unfinished. */
@@ -103,8 +111,16 @@ export interface ExternalRole {
   /** Attributes to be taken from a role that logs in and has no power beyond its grants, such as `SUPERUSER`. */
   readonly surplus: readonly RoleAttribute[];
   readonly canLogIn: boolean;
+  /** It expires, or takes only so many connections. */
+  readonly isLimited: boolean;
+  /** Whether settings of its own are there that we may take: any may make it act as another role, or lock it out. */
+  readonly hasSettings: boolean;
+  /** The roles that it is a member of. */
+  readonly groups: readonly string[];
   /** Whether we may act as this role. */
   readonly isUsable: boolean;
+  /** Whether its password is the one that was asked about; undefined where we may not know. */
+  readonly hasPassword: boolean | undefined;
 }
 
 export type RoleAttribute = 'SUPERUSER' | 'CREATEDB' | 'CREATEROLE' | 'REPLICATION' | 'BYPASSRLS';
@@ -115,11 +131,22 @@ export interface RoleChange {
   readonly password?: string | undefined;
   readonly take?: readonly RoleAttribute[];
   readonly letLogIn?: boolean;
+  readonly unlimit?: boolean;
+  /** Takes all that we may take. */
+  readonly resetSettings?: boolean;
+  /** Roles that it shall be a member of no more. */
+  readonly leave?: readonly string[];
   readonly makeUsable?: boolean;
 }
 
 export interface ServerRoles {
-  read(name: string): Promise<ExternalRole | undefined>;
+  /** @param password to compare its own with. Only a superuser may know: others never see that it was changed. */
+  read(name: string, password?: string): Promise<ExternalRole | undefined>;
+  /**
+   * Whether nobody but us is a member of this role, and all that it owns, or has rights on, is this database of its own
+   * and what lies in it: then whoever has the database may have the role too.
+   */
+  isConfinedTo(name: string, database: string): Promise<boolean>;
   /** With its marker, in one step: a role that logs in and has no other power. */
   create(role: { readonly name: string; readonly comment: string; readonly password?: string }): Promise<void>;
   change(name: string, change: RoleChange): Promise<void>;
@@ -144,7 +171,12 @@ export interface Securable {
     | 'future sequences';
   /** As it stands in SQL, quoted. */
   readonly name: string;
-  /** What the role holds itself, such as `SELECT`; `MEMBER` of a membership. */
+  /** The role that gives rights on it, for it belongs to that one; null of a membership. */
+  readonly giver: string | null;
+  /**
+   * What the role holds itself, such as `SELECT`; `MEMBER` of a membership. That it may pass it on counts for itself:
+   * `GRANT OPTION FOR SELECT`, `ADMIN OPTION FOR MEMBER`.
+   */
   readonly held: readonly string[];
 }
 
@@ -196,6 +228,7 @@ export class NotOurs extends Error {
   override readonly name = 'NotOurs';
 }
 
+/** The message says by what. */
 export class DatabaseInUse extends Error {
   override readonly name = 'DatabaseInUse';
 }

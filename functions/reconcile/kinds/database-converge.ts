@@ -1,13 +1,14 @@
 /** Makes and repairs the role and the database of a ManagedDatabase. What is as it should be is not touched. */
 
-import type { DatabaseChange, DatabaseServer, ExternalRole, RoleChange } from '#core/ports/database-servers.ts';
+import type { DatabaseServer, ExternalRole, RoleChange } from '#core/ports/database-servers.ts';
 import { ExtensionRefused } from '#core/ports/database-servers.ts';
-import { OwnershipConflict } from '#core/reconcile/context.ts';
 import { markerText } from '#core/reconcile/marker.ts';
 import { TerminalError } from '#core/reconcile/outcome.ts';
-import { type Found, type FoundDatabase, look, type Sight } from '#functions/reconcile/kinds/database-look.ts';
+import { type Found, type FoundDatabase, look } from '#functions/reconcile/kinds/database-look.ts';
 import type { DatabaseContext, DatabasePlace } from '#functions/reconcile/kinds/database-place.ts';
 import { draftName } from '#functions/reconcile/kinds/external-names.ts';
+import { databaseRepair } from '#functions/reconcile/kinds/database-repair.ts';
+import { refuseStrangers } from '#functions/reconcile/kinds/database-strangers.ts';
 import { newPassword } from '#functions/reconcile/kinds/password.ts';
 import { isEmpty, roleRepair } from '#functions/reconcile/kinds/role-repair.ts';
 
@@ -17,7 +18,7 @@ import { isEmpty, roleRepair } from '#functions/reconcile/kinds/role-repair.ts';
  */
 export async function converge(ctx: DatabaseContext, server: DatabaseServer, place: DatabasePlace): Promise<void> {
   const before = await look(ctx, server, place);
-  refuseStrangers(ctx, place, before);
+  await refuseStrangers(ctx, server, place, before);
   const isRoleNew = await convergeRole(ctx, server, place, before.role);
   const isDatabaseNew = await convergeDatabase(ctx, server, place, before.database);
   ctx.report('host', server.host);
@@ -29,25 +30,6 @@ export async function converge(ctx: DatabaseContext, server: DatabaseServer, pla
     );
   }
   await convergeExtensions(ctx, server, place, now.database);
-}
-
-function refuseStrangers(ctx: DatabaseContext, place: DatabasePlace, { role, database }: Sight): void {
-  const where = `on server "${place.server}"`;
-  if (role && role.ownership !== 'ours') {
-    throw new OwnershipConflict(
-      `role "${place.owner}" ${where} is there already and was not made for this object; it was left as it is. ` +
-        'Choose another spec.owner, or rename or drop that role',
-    );
-  }
-  if (!database || database.ownership === 'ours') return;
-  if (database.ownership === 'unowned' && ctx.object.spec.adoptionPolicy === 'AdoptUnowned') return;
-  const advice =
-    database.ownership === 'unowned'
-      ? 'rename it, or set spec.adoptionPolicy to AdoptUnowned'
-      : 'it bears the marker of another object: delete that one first';
-  throw new OwnershipConflict(
-    `database "${place.database}" ${where} is there already and was not made for this object; it was left as it is. ${advice}`,
-  );
 }
 
 /** @returns whether something was changed; so do the next one. */
@@ -73,7 +55,9 @@ async function convergeRole(
     ctx.event('Normal', 'RoleCreated', `role "${owner}" was made`);
     return true;
   }
-  const change: RoleChange = { ...roleRepair(role), ...(kept === undefined && { password }) };
+  const comment = role.ownership === 'ours' ? {} : { comment: markerText(ctx.marker) };
+  const isToBeSet = kept === undefined || role.hasPassword === false;
+  const change: RoleChange = { ...roleRepair(role), ...comment, ...(isToBeSet && { password }) };
   if (isEmpty(change)) return false;
   await ctx.act(`change role ${owner}`, () => roles.change(owner, change));
   report();
@@ -84,25 +68,19 @@ async function convergeRole(
 async function convergeDatabase(
   ctx: DatabaseContext,
   { databases }: DatabaseServer,
-  { database: name, owner }: DatabasePlace,
+  place: DatabasePlace,
   database: FoundDatabase | undefined,
 ): Promise<boolean> {
-  const comment = markerText(ctx.marker);
-  const { connectionLimit } = ctx.object.spec;
+  const { database: name, owner } = place;
   if (!database) {
+    const { connectionLimit } = ctx.object.spec;
+    const comment = markerText(ctx.marker);
     const draft = draftName(ctx.object.metadata.uid);
     await ctx.act(`create database ${name}`, () => databases.create({ name, draft, owner, connectionLimit, comment }));
     ctx.event('Normal', 'DatabaseCreated', `database "${name}" was made`);
     return true;
   }
-  const isGiven = database.owner !== owner;
-  const change: DatabaseChange = {
-    ...(database.ownership !== 'ours' && { comment }),
-    ...(isGiven && { owner }),
-    ...(database.connectionLimit !== connectionLimit && { connectionLimit: connectionLimit ?? null }),
-    ...(database.isOpenToAll && { closeToAll: true }),
-    ...((!database.ownerHasAll || isGiven) && { giveOwnerAll: owner }),
-  };
+  const change = databaseRepair(ctx, place, database);
   if (isEmpty(change)) return false;
   await ctx.act(`change database ${name}`, () => databases.change(name, change));
   ctx.event('Normal', 'DatabaseChanged', `database "${name}": ${Object.keys(change).join(', ')}`);
