@@ -2,7 +2,7 @@
 
 import { sqlStateOf } from '#adapters/postgres/servers/errors.ts';
 import { quoteName } from '#adapters/postgres/servers/quote.ts';
-import { changeStatement, readSecurables } from '#adapters/postgres/servers/rights.ts';
+import { changeStatements, readSecurables } from '#adapters/postgres/servers/rights.ts';
 import type { WorkSession } from '#adapters/postgres/servers/work-session.ts';
 import { ExtensionRefused, type InsideDatabase } from '#core/ports/database-servers.ts';
 
@@ -45,7 +45,7 @@ export function insideDatabase(session: WorkSession, server: string, database: s
 
     async changeRights(role, owner, changes) {
       // One message is one transaction.
-      const statements = changes.flatMap((change) => changeStatement(role, owner, change));
+      const statements = changes.flatMap((change) => changeStatements(role, owner, change));
       if (statements.length > 0) await execute([ONE_AT_A_TIME, ...statements].join('; '));
     },
 

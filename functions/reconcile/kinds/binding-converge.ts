@@ -12,7 +12,7 @@ import { known } from '#core/reconcile/observation.ts';
 import type { ReconcileResult } from '#core/reconcile/outcome.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import type { BindingContext } from '#functions/reconcile/kinds/binding-place.ts';
-import { isRoleUsed, rightsChanges, rolesAt } from '#functions/reconcile/kinds/binding-rights.ts';
+import { isRoleUsed, ownersOf, rightsChanges, rolesAt } from '#functions/reconcile/kinds/binding-rights.ts';
 import { refuseInvalid } from '#functions/reconcile/kinds/database-look.ts';
 import { externalId, withServer } from '#functions/reconcile/kinds/database-place.ts';
 import { isEmpty, roleRepair } from '#functions/reconcile/kinds/role-repair.ts';
@@ -33,7 +33,7 @@ export async function giveRights(
       );
     }
     const bindings = await ctx.list(ROLE_BINDING_KIND);
-    if (await keepRole(ctx, server, place, subject)) await lookAtSubject(ctx, server, place);
+    if (await keepRole(ctx, server, place, subject, ownersOf(bindings, place))) await lookAtSubject(ctx, server, place);
     const rights = await lookAtRights(ctx, server, place);
     if (!rights) {
       const message = `database "${place.database}" is not on server "${place.server}"; it is waited for`;
@@ -83,6 +83,7 @@ async function keepRole(
   { roles }: DatabaseServer,
   place: GrantPlace,
   subject: Subject | undefined,
+  groups: readonly string[],
 ): Promise<boolean> {
   const name = place.role;
   if (!subject) {
@@ -91,7 +92,7 @@ async function keepRole(
     ctx.event('Normal', 'RoleCreated', `role "${name}" was made`);
     return true;
   }
-  const repair = roleRepair(subject);
+  const repair = roleRepair(subject, groups);
   if (subject.ownership !== 'ours' || isEmpty(repair)) return false;
   await ctx.act(`change role ${name}`, () => roles.change(name, repair));
   ctx.event('Normal', 'RoleChanged', `role "${name}": ${Object.keys(repair).join(', ')}`);

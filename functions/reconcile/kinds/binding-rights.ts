@@ -57,6 +57,14 @@ export function isRoleLeftToOthers(bindings: readonly ResourceObject[], place: G
   );
 }
 
+/** Owners of databases that the subject's role may be a member of on the server of a place: of each, its own pass says. */
+export function ownersOf(bindings: readonly ResourceObject[], place: GrantPlace): readonly string[] {
+  const places = bindings
+    .flatMap(placesOf)
+    .filter((each) => each['server'] === place.server && each['role'] === place.role);
+  return [place.owner, ...places.map((each) => String(each['owner']))];
+}
+
 /** What differs from the rights that these roles give; nothing when all is as it should be. */
 export function rightsChanges(securables: readonly Securable[], roles: readonly BoundRole[]): readonly RightsChange[] {
   return securables.flatMap((securable) => {
