@@ -561,7 +561,7 @@ $$;
 
 -- Objects that are being deleted and wait for finalizers that no running controller takes off get the condition
 -- DeletionBlocked, which says whose they are and since when.
-create function plumbline.report_missing_controllers() returns integer
+create function plumbline.report_missing_controllers(p_patience interval) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   reported integer;
@@ -571,7 +571,7 @@ begin
     select r.uid, string_agg(f || coalesce(', last seen ' || nullif(c.last_seen_at, '-infinity'), ', never seen here'), '; ') as finalizers
     from plumbline.resource r cross join unnest(r.finalizers) f
     left join plumbline.controller c on c.finalizer = f and c.api_group = r.api_group and c.kind = r.kind
-    where r.deletion_timestamp < clock_timestamp() - interval '1 minute'
+    where r.deletion_timestamp < clock_timestamp() - p_patience
       and not plumbline.is_running(coalesce(c.last_seen_at, '-infinity'))
     group by r.uid
   )

@@ -4,6 +4,8 @@ import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import type { WorkUpkeep } from '#core/ports/work-queue.ts';
 
 const PAGE = 1_000;
+/** A deletion may wait for so long before it is told that nobody ends it. */
+const PATIENCE_MS = 60_000;
 const KEEP_EVENTS_MS = 7 * 24 * 3_600_000;
 
 export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
@@ -25,7 +27,10 @@ export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
     },
 
     async reportMissingControllers(): Promise<void> {
-      await guarded('work queue', () => sql`select plumbline.report_missing_controllers()`);
+      await guarded(
+        'work queue',
+        () => sql`select plumbline.report_missing_controllers(${PATIENCE_MS} * interval '1 millisecond')`,
+      );
     },
 
     async expireEvents(): Promise<void> {

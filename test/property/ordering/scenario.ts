@@ -158,9 +158,12 @@ async function writeLast(sql: Sql): Promise<void> {
 async function untilPublished(sql: Sql, patienceMs: number): Promise<ReadonlyMap<string, bigint>> {
   const deadline = performance.now() + patienceMs;
   while (performance.now() < deadline) {
-    // A topic that becomes ready is one more change of its Tenant.
+    // A topic that becomes ready is one more change of its Tenant; so is what a controller is about to tell of it.
     const [row] = await sql<{ waiting: boolean }[]>`select exists (select from plumbline.outbox)
-      or exists (select from plumbline.topic where ready_at is null and removed_at is null) as waiting`;
+      or exists (select from plumbline.topic where ready_at is null and removed_at is null)
+      or exists (select from plumbline.touch)
+      or exists (select from plumbline.work_item where class < 3)
+      or exists (select from plumbline.pass_lease where expires_at > clock_timestamp()) as waiting`;
     if (!row?.waiting) break;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
