@@ -106,6 +106,21 @@ test('a deletion that no running controller ends is told of by the driver, in a 
   expect(rest).toEqual({ ...REPORTED, conditions: undefined });
 });
 
+test('the finalizer of a controller that runs is left to its passes; of one that does not run it can be taken off', async () => {
+  const finalizers = ['example.dev/smith', 'example.dev/other'];
+  await world.editor.patch(path, { metadata: { finalizers } });
+  expect((await world.editor.delete(path)).status).toBe(202);
+  await sql`update plumbline.controller set finalizer = 'example.dev/smith', last_seen_at = clock_timestamp()`;
+  for (const left of [[], ['example.dev/other']]) {
+    const refused = await world.editor.patch(path, { metadata: { finalizers: left } });
+    expectStatus(refused, 403, 'Forbidden', 'example.dev/smith');
+  }
+  expect((await world.editor.patch(path, { metadata: { finalizers: ['example.dev/smith'] } })).status).toBe(200);
+  await sql`update plumbline.controller set last_seen_at = clock_timestamp() - interval '1 hour'`;
+  expect((await world.editor.patch(path, { metadata: { finalizers: [] } })).status).toBe(200);
+  expect((await world.viewer.get(path)).status).toBe(404);
+});
+
 test('everything else of the object is written as before', async () => {
   const labelled = await world.editor.patch(path, { metadata: { labels: { a: 'b' } }, spec: { size: 3 } });
   expect(labelled.status).toBe(200);

@@ -147,6 +147,7 @@ test('a program leaves the items of controllers that it does not have to those t
 
 test('a controller that would write what another one writes is refused when it is registered', async () => {
   const rival = probeKind('Machine', { name: 'rival', summary: 'DiskReady', statusFields: ['address'] });
+  await world.sql`update plumbline.controller set last_seen_at = clock_timestamp()`;
   await expect(registerKinds(world.url, [rival])).rejects.toThrow(/both report/);
 });
 

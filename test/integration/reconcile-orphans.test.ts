@@ -106,6 +106,20 @@ test('it is asked once more, just before, whether there still is no object', asy
   expect(outside).toEqual([second]);
 });
 
+test('one that cannot be removed holds up no other, and they go in the order of the list', async () => {
+  const removed: string[] = [];
+  outside = ['stuck', 'first', 'second'].map((id) => ({ class: 'thing', id, ownerUid: GONE }));
+  const order = outside.map(({ id }) => id);
+  beforeRemoval = async () => {
+    const id = order.shift() ?? '';
+    if (id === 'stuck') throw new Error('it is in use');
+    removed.push(id);
+  };
+  expect(await sweep(0)).toBe(2);
+  expect(removed).toEqual(['first', 'second']);
+  expect(outside.map(({ id }) => id)).toEqual(['stuck']);
+});
+
 test('of several processes one sweeps at a time', async () => {
   const held = await postgresLeases(world.sql, 'other').acquire('orphan-sweep', 60_000);
   expect(await sweep(0)).toBe(0);
