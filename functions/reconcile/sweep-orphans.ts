@@ -42,19 +42,30 @@ async function sweepOne(deps: SweepDeps, id: string, sweep: OrphanSweep, signal:
   const log = deps.logger.child({ controller: id });
   const ctx = { installation: deps.installation, signal, log };
   let removed = 0;
-  try {
-    for (const object of await deps.orphans.note(id, await sweep.list(ctx), deps.graceMs)) {
-      if (signal.aborted || !(await deps.orphans.isOrphan(id, object))) continue;
-      log.warn(
-        { class: object.class, id: object.id, ownerUid: object.ownerUid },
-        'removing what has no owner any more',
-      );
+  for (const object of await findOrphans()) {
+    if (signal.aborted) break;
+    const about = { class: object.class, id: object.id, ownerUid: object.ownerUid };
+    try {
+      if (!(await deps.orphans.isOrphan(id, object))) continue;
+      log.warn(about, 'removing what has no owner any more');
       await sweep.remove(object, ctx);
       await deps.orphans.forget(id, object);
       removed += 1;
+    } catch (error) {
+      log.warn({ ...about, err: error }, 'an orphan could not be removed; it is tried again');
     }
-  } catch (error) {
-    log.warn({ err: error }, 'looking for orphans failed; nothing is concluded from it');
   }
   return removed;
+
+  /** In the order of the list: what is named later may depend on what is named before. */
+  async function findOrphans(): Promise<readonly ExternalObject[]> {
+    try {
+      const found = await sweep.list(ctx);
+      const orphans = await deps.orphans.note(id, found, deps.graceMs);
+      return found.filter((object) => orphans.some((each) => each.class === object.class && each.id === object.id));
+    } catch (error) {
+      log.warn({ err: error }, 'looking for orphans failed; nothing is concluded from it');
+      return [];
+    }
+  }
 }
