@@ -2,7 +2,7 @@
  * The servers on which managed databases lie, over PostgreSQL 15 and later. The login of each needs CREATEDB and
  * CREATEROLE, and no superuser; with `force`, pg_signal_backend. A superuser can also repair a role that was made one
  * or a member of another, see that a password was changed by hand and set it back, and adopt databases of others; without
- * one, such a membership is an error that says who gave it, and a changed password stays unseen until the next rotation.
+ * one, such a membership is an error that names it, and a changed password stays unseen until the next rotation.
  *
  * Sessions are short-lived and bear the name `plumbline <uid> <fencing token>`, so the server's log is an audit trail.
  */
