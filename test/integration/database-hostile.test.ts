@@ -66,7 +66,7 @@ describe('a new database', () => {
   test('is made while somebody is connected to the template of all others', async () => {
     const session = world.connect('template1', new URL(world.url).username, 'secret');
     await session`select`;
-    const made = await make().finally(() => session.end());
+    const made = await make().finally(async () => session.end());
     expect(
       await one(`select collate_of.same from (select a.datcollate = b.datcollate and a.encoding = b.encoding as same
       from pg_database a, pg_database b where a.datname = 'template1' and b.datname = '${made.name}') collate_of`),
