@@ -66,10 +66,12 @@ describe('a new database', () => {
   test('is made while somebody is connected to the template of all others', async () => {
     const session = world.connect('template1', new URL(world.url).username, 'secret');
     await session`select`;
-    const made = await make().finally(async () => session.end());
+    const [made] = await Promise.allSettled([make()]);
+    await session.end();
+    if (made.status === 'rejected') throw made.reason;
     expect(
       await one(`select collate_of.same from (select a.datcollate = b.datcollate and a.encoding = b.encoding as same
-      from pg_database a, pg_database b where a.datname = 'template1' and b.datname = '${made.name}') collate_of`),
+      from pg_database a, pg_database b where a.datname = 'template1' and b.datname = '${made.value.name}') collate_of`),
     ).toEqual({
       same: true,
     });
