@@ -74,7 +74,7 @@ export function createPassContext(options: PassContextOptions): PassContext {
       }
       if (!STATUSES.includes(status)) {
         throw new TypeError(
-          `the status of condition ${type} must be "True", "False" or "Unknown", not ${String(status)}`,
+          `the status of condition ${type} must be "True", "False" or "Unknown", not ${asText(status)}`,
         );
       }
       if (!REASON.test(reason)) {
@@ -82,7 +82,7 @@ export function createPassContext(options: PassContextOptions): PassContext {
           `the reason of condition ${type} must be a word in PascalCase, not ${JSON.stringify(reason)}`,
         );
       }
-      findings.condition(type, status, reason, String(message));
+      findings.condition(type, status, reason, asText(message));
     },
 
     report(field: string, value: JsonValue | undefined): void {
@@ -97,9 +97,9 @@ export function createPassContext(options: PassContextOptions): PassContext {
 
     event(type, reason, message): void {
       if (type !== 'Normal' && type !== 'Warning') {
-        throw new TypeError(`the type of an event must be "Normal" or "Warning", not ${String(type)}`);
+        throw new TypeError(`the type of an event must be "Normal" or "Warning", not ${asText(type)}`);
       }
-      findings.events.push({ type, reason: String(reason), message: String(message) });
+      findings.events.push({ type, reason: asText(reason), message: asText(message) });
     },
     get: (of, name) => objects.get(row.tenant, of, name),
     list: (of) => objects.list(row.tenant, of),
@@ -108,6 +108,11 @@ export function createPassContext(options: PassContextOptions): PassContext {
 }
 
 const STATUSES: readonly string[] = ['True', 'False', 'Unknown'];
+
+/** Functions in JavaScript say anything. */
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined');
+}
 
 /** @throws {TypeError} for what is no JSON, such as a function, or an object that is part of itself. */
 function asJson(field: string, value: JsonValue | undefined): JsonValue | undefined {

@@ -8,7 +8,6 @@ import type { Kind } from '#core/kind.ts';
 import type { Leases } from '#core/ports/leases.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { Orphans } from '#core/ports/orphans.ts';
-import type { Controller } from '#core/reconcile/controller.ts';
 import type { ExternalObject, OrphanSweep } from '#core/reconcile/sweep.ts';
 
 export interface SweepDeps {

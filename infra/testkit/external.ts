@@ -45,6 +45,8 @@ export function wrapPort<Port extends object>(port: Port, name: string, calls: C
       const result = apply(args);
       if (isThenable(result)) {
         asynchronous.add(path);
+        // It is under way already, and whoever dies does not ask for its answer.
+        void Promise.resolve(result).catch(() => undefined);
         return make(
           path,
           () => result,

@@ -17,9 +17,13 @@ const NO_LIMIT = -1;
 
 export function serverRoles(session: WorkSession, server: string): ServerRoles {
   const self: ServerRoles = {
-    read: (name, password) => session.run((sql) => readRole(sql, name, password)),
+    async read(name, password) {
+      return session.run((sql) => readRole(sql, name, password));
+    },
 
-    isConfinedTo: (name, database) => session.run((sql) => isConfinedTo(sql, name, database)),
+    async isConfinedTo(name, database) {
+      return session.run((sql) => isConfinedTo(sql, name, database));
+    },
 
     async create({ name, comment, password }) {
       const secret = password === undefined ? '' : ` password ${quoteText(await scramVerifier(password))}`;
