@@ -35,7 +35,7 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
   const mapper = createMapper({ ...deps, onError }, () => deps.sleep.wake());
   const passes = await openPasses();
   if (!passes) return;
-  signal.addEventListener('abort', () => void endLate(passes), { once: true });
+  signal.addEventListener('abort', () => endLate(passes), { once: true });
   await work(passes);
   timer.clear();
   await passes.settled();

@@ -72,7 +72,7 @@ test('a process that dies after it has mapped, and before that is written, loses
   await world.create('Source', 'a', { reader: 'one' });
   const [change] = await driver.queue.watchChanges(['example.dev/reader'], 10);
   if (!change) throw new Error('no change was kept');
-  map(change.object);
+  await map(change.object);
   await world.driver().run();
   expect(mapped).toEqual(['one']);
   expect(passes).toEqual(['one']);
