@@ -108,6 +108,7 @@ export async function openPassStore(kinds: readonly Kind[], installation: string
     await sql`update plumbline.work_item set ${parked(sql)} where controller = ${id}`;
     const errors: unknown[] = [];
     await createMapper({ ...driver, onError: (error) => errors.push(error) }).look();
+    await sql`select plumbline.apply_touches()`;
     if (errors.length > 0) throw errors[0];
     const due = await sql<{ name: string }[]>`
       select r.name from plumbline.work_item w join plumbline.resource r on r.uid = w.uid
