@@ -12,7 +12,11 @@ const config: ViteUserConfig = defineConfig({
   test: {
     // The machines that this runs on in CI have two cores, and timing is part of what is tested.
     maxWorkers: 2,
-    projects: [project('unit', {}), ...WITH_SERVERS.map((name) => project(name, withServers()))],
+    projects: [
+      // Beside the others a test of a second can take many.
+      project('unit', { testTimeout: TIMEOUT_MS }),
+      ...WITH_SERVERS.map((name) => project(name, withServers())),
+    ],
   },
 });
 
