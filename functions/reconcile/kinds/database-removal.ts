@@ -12,11 +12,15 @@ import {
   placeMade,
   withServer,
 } from '#functions/reconcile/kinds/database-place.ts';
+import { databaseRepair } from '#functions/reconcile/kinds/database-repair.ts';
 import { draftName } from '#functions/reconcile/kinds/external-names.ts';
+import { isEmpty } from '#functions/reconcile/kinds/role-repair.ts';
 
 /** As `spec.force`, which cannot be written any more once the deletion is requested: "true". */
 const FORCE = 'plumbline.dev/force';
 
+/** Nobody tells when a door is shut by hand. */
+const DOORS_PAUSE_MS = 10_000;
 /** Nobody tells when sessions end. */
 const SESSIONS_PAUSE_MS = 5_000;
 /** A drop that is refused has kept everybody out for 5 s: it must not do so all the time. */
@@ -32,7 +36,12 @@ export async function finalizeDatabase(ctx: DatabaseContext, servers: DatabaseSe
   if (place === undefined) return GONE;
   const references = await bindingsOf(ctx);
   if (references.length > 0) {
-    return blocked('Referenced', `the database is named by RoleBindings: ${references.join(', ')}; delete them`);
+    await withServer(ctx, servers, place, (server) => keepOpen(ctx, server, place));
+    const names = references.join(', ');
+    return {
+      ...blocked('Referenced', `the database is named by RoleBindings: ${names}; delete them`),
+      requeueAfterMs: DOORS_PAUSE_MS,
+    };
   }
   return withServer(ctx, servers, place, async (server) => {
     // First: it belongs to the role, which cannot go while it is there.
@@ -44,6 +53,15 @@ export async function finalizeDatabase(ctx: DatabaseContext, servers: DatabaseSe
     }
     return (await removeDatabase(ctx, server, place)) ?? (await removeRole(ctx, server, place)) ?? GONE;
   });
+}
+
+/** Bindings have to get in to take their rights back: a door that somebody shut would keep all of it for ever. */
+async function keepOpen(ctx: DatabaseContext, server: DatabaseServer, place: DatabasePlace): Promise<void> {
+  const database = await lookFromOutside(ctx, server, place);
+  if (database?.ownership !== 'ours') return;
+  const change = databaseRepair(ctx, place, database);
+  if (isEmpty(change)) return;
+  await ctx.act(`open database ${place.database}`, () => server.databases.change(place.database, change));
 }
 
 /** Those that are being deleted count: their rights are not gone yet. */
