@@ -76,6 +76,20 @@ describe('a ManagedDatabase that is deleted', () => {
     expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
   });
 
+  test('stays open for bindings that have to go first, whoever shuts it meanwhile', async () => {
+    const tenant = await make();
+    await tenant.put(world.binding, 'ann', { database: 'orders', subject: 'ann', role: 'reader' });
+    expect(await tenant.settle(world.binding, 'ann')).toMatchObject({ error: undefined });
+    await tenant.remove(world.database, 'orders');
+    await tenant.remove(world.binding, 'ann');
+    await world.sql(`alter database "${tenant.tenant}_orders" allow_connections false`);
+    expect((await tenant.pass(world.binding, 'ann')).error).toContain('not currently accepting connections');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'blocked' });
+    expect(await tenant.pass(world.binding, 'ann')).toMatchObject({ result: 'finalized' });
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([]);
+  });
+
   test('wakes up for bindings that go', async () => {
     const tenant = await make();
     await tenant.put(world.binding, 'ann', { database: 'orders', subject: 'ann', role: 'reader' });
