@@ -1,0 +1,206 @@
+/**
+ * PORT. Groups: consumers that share the events of some tenants. Each stream has lanes; one member at a time holds a lane,
+ * and only with the lane's fence can anything be confirmed on it. All of it lives in the database, so that any process can
+ * take acks and any process can go on where another one died.
+ *
+ * A lane begins anew (its fence rises) whenever its events are delivered again: another member takes it, an event is
+ * refused, a position is set by hand. What was delivered before is then counted as an attempt.
+ */
+
+import type { Audience, Scope, TenantSet } from '#core/identity.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
+
+/** Groups are the same when all of this is: two owners, or two audiences, never share one by its name. */
+export interface GroupIdentity {
+  readonly audience: Audience;
+  readonly tenants: TenantSet;
+  /** The subject of its members' tokens. */
+  readonly owner: string;
+  /** A DNS label. */
+  readonly name: string;
+}
+
+export interface JoinRequest extends GroupIdentity {
+  /** What the members select, as canonical text: the same for all of them. */
+  readonly selection: string;
+  /** Where a new group begins. Streams that come later are always read from their beginning. */
+  readonly start: 'earliest' | 'now';
+  readonly leaseMs: number;
+}
+
+export interface Membership {
+  readonly group: bigint;
+  readonly member: bigint;
+  /** This member made the group. */
+  readonly isNew: boolean;
+  /** When a group of this identity was dropped because nobody came for long: its positions were lost. */
+  readonly droppedAt: Date | undefined;
+}
+
+/** One lane of one stream in one group. */
+export interface LaneRef {
+  readonly group: bigint;
+  readonly stream: bigint;
+  readonly lane: number;
+}
+
+/** A lane as its holder knows it: nothing is written with a fence that has been replaced. */
+export interface HeldLane extends LaneRef {
+  readonly fence: bigint;
+}
+
+/** A lane that a member holds. */
+export interface AssignedLane extends HeldLane {
+  readonly member: bigint;
+  readonly tenant: string;
+  /** Everything up to here is confirmed. Undefined: it begins at the oldest event that is kept. */
+  readonly confirmed: LogPoint | undefined;
+  /**
+   * For each time that the lane began anew: the last event that had been delivered. An event is delivered for the
+   * (1 + number of these at or behind it)th time.
+   */
+  readonly deliveredBefore: readonly bigint[];
+  /** Nothing is delivered before this many milliseconds from now: an event was refused with a delay. */
+  readonly pauseMs: number;
+  /** Another member waits for it: nothing more is to be delivered, and it is released once all is confirmed. */
+  readonly isWanted: boolean;
+  /** Parked events of the lane that somebody asked to be delivered again. */
+  readonly retries: readonly DeadLetter[];
+}
+
+/** What a holder tells of a lane. */
+export interface LaneMark extends HeldLane {
+  /** The last event that was delivered, if any was since the last mark. */
+  readonly delivered?: bigint | undefined;
+  /** Everything up to here is of no concern to the group, or confirmed. */
+  readonly confirmed?: LogPoint | undefined;
+}
+
+export interface Ack extends HeldLane {
+  readonly point: LogPoint;
+}
+
+export interface Nack extends Ack {
+  /** 0 or more. */
+  readonly delayMs: number;
+}
+
+/**
+ * Acked: confirmed. Duplicate: it was before. Fenced: the lane has begun anew since, so the event comes again. Unknown: no
+ * such lane, or not the caller's.
+ */
+export type AckResult = 'Acked' | 'Duplicate' | 'Fenced' | 'Unknown';
+
+/** Who acks: lanes of groups of others are Unknown. */
+export type GroupOwner = Pick<GroupIdentity, 'audience' | 'owner'>;
+
+/** An event that was delivered too often. */
+export interface DeadLetter {
+  readonly id: bigint;
+  readonly stream: bigint;
+  readonly lane: number;
+  readonly point: LogPoint;
+  readonly tenant: string;
+  /** The data of the event's frame: a CloudEvent. */
+  readonly event: string;
+  readonly type: string;
+  readonly attempts: number;
+  readonly reason: string;
+  readonly parkedAt: Date;
+}
+
+export interface LaneState {
+  readonly stream: bigint;
+  readonly tenant: string;
+  readonly lane: number;
+  readonly member: bigint | undefined;
+  /** How many events of the stream are behind the confirmed one, of whatever lane. */
+  readonly lag: bigint;
+  /** Since when something is delivered and not confirmed. */
+  readonly unackedSince: Date | undefined;
+}
+
+export interface GroupState extends GroupIdentity {
+  readonly group: bigint;
+  readonly selection: string;
+  readonly createdAt: Date;
+  /** Since when it has no members. */
+  readonly idleSince: Date | undefined;
+  readonly members: readonly { readonly member: bigint; readonly joinedAt: Date; readonly lanes: number }[];
+  /** The most that any of its streams is behind. */
+  readonly lag: bigint;
+  readonly oldestUnacked: Date | undefined;
+  readonly deadLetters: number;
+}
+
+/** Whose doing, and why: both are kept. */
+export interface AdminAct {
+  readonly by: string;
+  readonly reason: string;
+}
+
+export interface WatchGroups {
+  /**
+   * Makes a member, and the group when there is none. Lanes are shared out anew, at most those that must move: members
+   * that hold them hand them over.
+   * @throws {StatusError} Conflict while members select something else; TooManyRequests beyond the groups of one owner.
+   */
+  join(request: JoinRequest): Promise<Membership>;
+
+  /**
+   * Keeps members alive; those that are not returned have lost everything. Lanes of members that are not alive any more,
+   * in the groups of these, are shared out; new streams get their lanes, ended ones lose them.
+   */
+  renew(members: readonly bigint[], leaseMs: number): Promise<readonly bigint[]>;
+
+  /** What these members hold now. */
+  lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]>;
+
+  /** Where these lanes are confirmed up to now, for those still held with this fence. */
+  confirmedPoints(lanes: readonly HeldLane[]): Promise<readonly (HeldLane & { readonly confirmed: LogPoint })[]>;
+
+  /** Keeps what was delivered and what needs no ack. Marks with a replaced fence change nothing. */
+  mark(marks: readonly LaneMark[]): Promise<void>;
+
+  /** Hands lanes over to who waits for them. */
+  release(lanes: readonly HeldLane[]): Promise<void>;
+
+  /** The member ends. What it was delivered and has not confirmed is delivered to others. */
+  leave(member: bigint, marks: readonly LaneMark[]): Promise<void>;
+
+  /** In the order of the acks. Cumulative: confirms everything of the lane up to the point. */
+  ack(owner: GroupOwner, acks: readonly Ack[]): Promise<readonly AckResult[]>;
+
+  /** In the order of the nacks. The lane begins anew behind its last ack, after the delay. */
+  nack(owner: GroupOwner, nacks: readonly Nack[]): Promise<readonly AckResult[]>;
+
+  /** Takes an event out of its lane, which goes on behind it. False when the lane is not held any more. */
+  park(lane: HeldLane, letter: Omit<DeadLetter, 'id' | 'stream' | 'lane' | 'parkedAt'>): Promise<boolean>;
+
+  /** A parked event was delivered again and is confirmed: it is forgotten. */
+  ackDeadLetters(
+    owner: GroupOwner,
+    letters: readonly { readonly group: bigint; readonly id: bigint }[],
+  ): Promise<readonly AckResult[]>;
+
+  /** The groups of an audience whose tenants are all in the scope; of one owner, unless all are asked for. */
+  list(audience: Audience, scope: Scope, owner: string | undefined): Promise<readonly GroupState[]>;
+  get(identity: GroupIdentity): Promise<GroupState | undefined>;
+  laneStates(group: bigint): Promise<readonly LaneState[]>;
+
+  deadLetters(group: bigint, after: bigint, limit: number): Promise<readonly DeadLetter[]>;
+  /** Delivers it again, ahead of its lane. False when there is none. */
+  retryDeadLetter(group: bigint, id: bigint, act: AdminAct): Promise<boolean>;
+  skipDeadLetter(group: bigint, id: bigint, act: AdminAct): Promise<boolean>;
+
+  /** All lanes begin anew: at the oldest event, at the head, or behind these points (streams without one: their beginning). */
+  seek(group: bigint, to: 'earliest' | 'now' | ReadonlyMap<bigint, LogPoint>, act: AdminAct): Promise<void>;
+  /** Members are ended; positions and parked events are gone. */
+  delete(group: bigint, act: AdminAct): Promise<boolean>;
+
+  /** Drops groups that nobody has been a member of for so long. Returns how many. */
+  dropIdle(idleMs: number): Promise<number>;
+
+  /** Calls back soon after anything was assigned, wanted or set in any group, and at least every few seconds. */
+  onChange(listener: (group: bigint | undefined) => void, signal: AbortSignal): void;
+}
