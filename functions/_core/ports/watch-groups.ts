@@ -162,7 +162,7 @@ export interface WatchGroups {
   /** Keeps what was delivered and what needs no ack. Marks with a replaced fence change nothing. */
   mark(marks: readonly LaneMark[]): Promise<void>;
 
-  /** Hands lanes over to who waits for them. */
+  /** Hands lanes over to who waits for them. A lane that nobody waits for any more stays with its holder, as it is. */
   release(lanes: readonly HeldLane[]): Promise<void>;
 
   /** The member ends. What it was delivered and has not confirmed is delivered to others. */
@@ -179,6 +179,12 @@ export interface WatchGroups {
 
   /** A parked event was delivered again and is confirmed: it is forgotten. */
   ackDeadLetters(
+    owner: GroupOwner,
+    letters: readonly { readonly group: bigint; readonly id: bigint }[],
+  ): Promise<readonly AckResult[]>;
+
+  /** A parked event was delivered again and refused: it stays parked, and is not in `retries` until it is asked for again. */
+  nackDeadLetters(
     owner: GroupOwner,
     letters: readonly { readonly group: bigint; readonly id: bigint }[],
   ): Promise<readonly AckResult[]>;
