@@ -16,6 +16,7 @@ import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
+import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
@@ -222,14 +223,17 @@ async function startBackground({
     ...reports,
   };
   const olderThanMs = config.eventRetentionHours * 3_600_000;
+  const groupIdleMs = config.watchGroupIdleDays * 86_400_000;
   await Promise.all([
     eventLog.run(signal),
     runResidentPublisher(publisher, signal),
     runRetention(
       {
         retention,
+        groups: postgresWatchGroups(pools.retention),
         leases: postgresLeases(pools.retention, randomUUID()),
         olderThanMs,
+        groupIdleMs,
         onError: (error) => logger.warn({ err: error }, 'retention failed; it is tried again'),
       },
       signal,
