@@ -1,0 +1,51 @@
+/** A call that is made again and again. At most one runs; one that was asked for meanwhile follows it. */
+
+import { StatusError } from '#core/status-error.ts';
+
+const RETRY_MS = 500;
+
+export class Job {
+  readonly #call: () => Promise<void>;
+  readonly #onError: (error: unknown) => void;
+  #isAsked = false;
+  #isRunning = false;
+  #isStopped = false;
+  #notBeforeMs = 0;
+
+  /** @param onError is not told that the database or the log is away. What failed is made again. */
+  constructor(call: () => Promise<void>, onError: (error: unknown) => void) {
+    this.#call = call;
+    this.#onError = onError;
+  }
+
+  /** It is made as soon as it can be, and from its beginning: what is true now is seen. */
+  ask(): void {
+    this.#isAsked = true;
+    this.tick();
+  }
+
+  /** What failed before may be tried again. */
+  tick(): void {
+    if (this.#isAsked && !this.#isRunning && !this.#isStopped) void this.#run();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #run(): Promise<void> {
+    if (performance.now() < this.#notBeforeMs) return;
+    this.#isRunning = true;
+    this.#isAsked = false;
+    try {
+      await this.#call();
+    } catch (error) {
+      this.#isAsked = true;
+      this.#notBeforeMs = performance.now() + RETRY_MS;
+      const isAway = error instanceof StatusError && error.reason === 'ServiceUnavailable';
+      if (!isAway && !this.#isStopped) this.#onError(error);
+    }
+    this.#isRunning = false;
+    this.tick();
+  }
+}
