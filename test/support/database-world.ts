@@ -39,13 +39,11 @@ export async function openDatabaseWorld({
   proxyPort,
 }: DatabaseWorldOptions = {}): Promise<DatabaseWorld> {
   const adminUrl = inject('postgresAdminUrl');
+  const admin = session(adminUrl);
   const suffix = randomBytes(5).toString('hex');
   const login = `managing-${suffix}`;
   const rights = isSuperuser ? 'superuser' : 'createdb createrole';
-  await run(
-    adminUrl,
-    `create role "${login}" login ${rights} password 'secret'; grant pg_signal_backend to "${login}"`,
-  );
+  await admin.unsafe(`create role "${login}" login ${rights} password 'secret'; grant pg_signal_backend to "${login}"`);
   const url = new URL(adminUrl);
   url.username = login;
   url.password = 'secret';
@@ -65,7 +63,7 @@ export async function openDatabaseWorld({
     const own = new URL(databaseUrl(adminUrl, name));
     own.username = encodeURIComponent(role);
     own.password = password;
-    return postgres(own.href, { max: 1, onnotice: () => undefined, fetch_types: false });
+    return session(own.href);
   };
   return {
     servers,
@@ -78,7 +76,8 @@ export async function openDatabaseWorld({
       store ??= openPassStore([database, binding], `test-${suffix}`);
       return (await store).newTenant(tenant);
     },
-    sql: (text, name) => run(databaseUrl(adminUrl, name), text),
+    // Most look at the server as a whole, thousands of times.
+    sql: async (text, name) => (name === undefined ? admin.unsafe(text) : run(databaseUrl(adminUrl, name), text)),
     connect,
     async enter(tenant, name) {
       const [owner, password] = [
@@ -89,29 +88,34 @@ export async function openDatabaseWorld({
     },
     async close() {
       await (await store)?.close();
-      for (const tenant of tenants) await removeAll(adminUrl, tenant);
-      await run(adminUrl, `drop owned by "${login}" cascade`);
+      for (const tenant of tenants) await removeAll(admin, tenant);
+      await admin.unsafe(`drop owned by "${login}" cascade`);
+      await admin.end();
       await run(databaseUrl(adminUrl, 'postgres'), `drop owned by "${login}" cascade; drop role "${login}"`);
     },
   };
 }
 
 /** What tests of failures leave behind. */
-async function removeAll(adminUrl: string, tenant: string): Promise<void> {
-  const databases = await run(adminUrl, `select datname from pg_database where datname like '${tenant}\\_%'`);
-  for (const { datname } of databases) await run(adminUrl, `drop database "${String(datname)}" with (force)`);
-  const roles = await run(adminUrl, `select rolname from pg_roles where rolname like '${tenant}\\_%'`);
+async function removeAll(admin: postgres.Sql, tenant: string): Promise<void> {
+  const databases = await admin.unsafe(`select datname from pg_database where datname like '${tenant}\\_%'`);
+  for (const { datname } of databases) await admin.unsafe(`drop database "${String(datname)}" with (force)`);
+  const roles = await admin.unsafe(`select rolname from pg_roles where rolname like '${tenant}\\_%'`);
   for (const { rolname } of roles)
-    await run(adminUrl, `drop owned by "${String(rolname)}" cascade; drop role "${String(rolname)}"`);
+    await admin.unsafe(`drop owned by "${String(rolname)}" cascade; drop role "${String(rolname)}"`);
 }
 
 async function run(url: string, text: string): Promise<readonly postgres.Row[]> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false });
+  const sql = session(url);
   try {
     return await sql.unsafe(text);
   } finally {
     await sql.end({ timeout: 1 });
   }
+}
+
+function session(url: string): postgres.Sql {
+  return postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false });
 }
 
 function databaseUrl(adminUrl: string, database: string | undefined): string {
