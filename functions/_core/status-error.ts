@@ -42,7 +42,7 @@ export interface StatusDetails {
   readonly uid?: string;
   readonly causes?: readonly StatusCause[];
   readonly retryAfterSeconds?: number;
-  /** Where a watch can start again; with `Expired`. */
+  /** Where a watch can start again; with `Expired`, and when a filter failed. */
   readonly cursor?: string;
 }
 

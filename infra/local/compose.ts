@@ -144,6 +144,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
     },
+    onFilterError: () => metrics.filterErrors.inc(),
     onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
     onOpen: () => metrics.activeStreams.inc(),
     onEnd: (reason) => {

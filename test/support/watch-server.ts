@@ -51,6 +51,7 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
     streams,
     cursors,
     onIsolationViolation: ignore,
+    onFilterError: ignore,
     onError: ignore,
     onOpen: ignore,
     onEnd: ignore,

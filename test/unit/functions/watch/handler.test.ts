@@ -87,7 +87,14 @@ function world(...ids: readonly number[]): World {
   const directory = fakeDirectory(...ids);
   const snapshots = { opened: 0, closed: 0 };
   const shared = { log, streams: directory, cursors: plainCursors };
-  const hub = createHub({ ...shared, onIsolationViolation: ignore, onError: ignore, onOpen: ignore, onEnd: ignore });
+  const hub = createHub({
+    ...shared,
+    onIsolationViolation: ignore,
+    onFilterError: ignore,
+    onError: ignore,
+    onOpen: ignore,
+    onEnd: ignore,
+  });
   const app = createWatch({
     ...shared,
     hub,
