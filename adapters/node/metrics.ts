@@ -11,6 +11,7 @@ export interface Metrics {
   readonly activeStreams: Gauge<'mode'>;
   readonly endedStreams: Counter<'reason'>;
   readonly isolationViolations: Counter;
+  readonly filterErrors: Counter;
   readonly requests: Histogram<'method' | 'code'>;
 }
 
@@ -81,6 +82,11 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
     isolationViolations: new Counter({
       name: 'plumbline_isolation_violations_total',
       help: 'Events of a tenant found in the stream of another; must be 0',
+      registers,
+    }),
+    filterErrors: new Counter({
+      name: 'plumbline_event_filter_errors_total',
+      help: 'Watch streams ended because their filter could not be evaluated over an event',
       registers,
     }),
     requests: new Histogram({

@@ -4,7 +4,7 @@
  * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
  */
 
-import type { EventType, StreamEvent } from '#core/event.ts';
+import type { EventSubject, EventType, StreamEvent } from '#core/event.ts';
 
 const CLOUD_EVENT_TYPES = {
   ADDED: 'dev.plumbline.added',
@@ -27,13 +27,25 @@ export interface DeliveryAttributes {
  * selection is ADDED). Numbers beyond 2^53 are strings.
  */
 export function eventJson(event: StreamEvent, type: EventType, delivery?: DeliveryAttributes): string {
-  const { tenant, group, kind, name, uid, resourceVersion } = event.subject;
-  let json = `{"specversion":"1.0","id":"${event.id}","source":${JSON.stringify(`/plumbline/${tenant}`)}`;
-  json += `,"type":"${CLOUD_EVENT_TYPES[type]}","subject":${JSON.stringify(`${group}/${kind}/${name}`)}`;
+  const { tenant, uid, resourceVersion } = event.subject;
+  let json = `{"specversion":"1.0","id":"${event.id}","source":${JSON.stringify(cloudEventSource(event.subject))}`;
+  json += `,"type":"${cloudEventType(type)}","subject":${JSON.stringify(cloudEventSubject(event.subject))}`;
   json += `,"time":"${event.time.toISOString()}","datacontenttype":"application/json"`;
   json += `,"tenant":${JSON.stringify(tenant)},"uid":"${uid}","resourceversion":"${resourceVersion}"`;
   json += `,"seq":"${event.seq}","txid":${JSON.stringify(event.txid)}`;
   if (event.traceparent !== null) json += `,"traceparent":${JSON.stringify(event.traceparent)}`;
   if (delivery) json += `,"lane":"${delivery.lane}","fence":"${delivery.fence}","attempt":${delivery.attempt}`;
   return json + `,"data":${event.object}}`;
+}
+
+export function cloudEventType(type: EventType): string {
+  return CLOUD_EVENT_TYPES[type];
+}
+
+export function cloudEventSource({ tenant }: EventSubject): string {
+  return `/plumbline/${tenant}`;
+}
+
+export function cloudEventSubject({ group, kind, name }: EventSubject): string {
+  return `${group}/${kind}/${name}`;
 }

@@ -111,6 +111,12 @@ export function matchesSelector(requirements: LabelSelector, labels: Readonly<Re
   });
 }
 
+/** One form for all selectors that are the same but for the order of requirements and values. */
+export function canonicalSelector(requirements: LabelSelector): string {
+  const parts = requirements.map(({ key, operator, values }) => JSON.stringify([key, operator, ...values.toSorted()]));
+  return [...new Set(parts)].toSorted().join();
+}
+
 /** Symbols and words; white space only separates them. */
 function tokenize(text: string): string[] {
   return text.match(/==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+/g) ?? [];

@@ -44,7 +44,7 @@ export interface StatusDetails {
   readonly uid?: string;
   readonly causes?: readonly StatusCause[];
   readonly retryAfterSeconds?: number;
-  /** Where a watch can start again; with `Expired`. */
+  /** Where a watch can start again; with `Expired`, and when a filter failed. */
   readonly cursor?: string;
   /** What became of each part of a request of which nothing was done. */
   readonly results?: readonly { readonly status: string }[];

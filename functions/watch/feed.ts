@@ -11,13 +11,14 @@ import type { Stream } from '#core/ports/streams.ts';
 import { StatusError } from '#core/status-error.ts';
 import { EventEntry, type Seal, TenantGoneEntry } from '#functions/watch/entry.ts';
 import { FollowedStreams, type FollowedStreamsDeps, type Following } from '#functions/watch/followed-streams.ts';
+import { FilterFailed } from '#functions/watch/filter/compile.ts';
 import type { FrameBytes } from '#functions/watch/frames.ts';
 import { RangeBytes } from '#functions/watch/range-bytes.ts';
 import { Ring } from '#functions/watch/ring.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { StreamList } from '#functions/watch/stream-list.ts';
 import { missingIn, withoutStream, withPoint } from '#functions/watch/vectors.ts';
-import { stopping, watchError } from '#functions/watch/watch-errors.ts';
+import { filterFailed, stopping, watchError } from '#functions/watch/watch-errors.ts';
 
 export interface FeedDeps extends FollowedStreamsDeps {
   readonly cursors: Cursors;
@@ -25,6 +26,8 @@ export interface FeedDeps extends FollowedStreamsDeps {
   readonly listStreams: () => Promise<StreamList>;
   /** An event of a tenant that does not belong to its stream: must never happen, and is counted. */
   readonly onIsolationViolation: (stream: bigint) => void;
+  /** A watcher's filter could not be evaluated over an event. */
+  readonly onFilterError: () => void;
   /** A fault of ours, or of the log. */
   readonly onError: (error: unknown) => void;
 }
@@ -183,8 +186,13 @@ export class Feed implements Following {
     throw new StatusError('InternalError', 'the stream was ended for safety; list and watch again');
   }
 
-  /** What a watcher at this place is told of an error. Faults are reported. */
-  errorOf(error: unknown, vector: CursorVector): StatusError {
+  /** What a watcher at this place is told of an error; undefined for one that has no place yet. Faults are reported. */
+  errorOf(error: unknown, place: CursorVector | undefined): StatusError {
+    const vector = place ?? this.#vector;
+    if (error instanceof FilterFailed) {
+      this.#deps.onFilterError();
+      return filterFailed(error, place && this.seal(place));
+    }
     if (!(error instanceof StatusError || error instanceof PositionExpired)) this.#deps.onError(error);
     return watchError(error, (stream, point) => this.seal(withPoint(vector, stream, point)));
   }

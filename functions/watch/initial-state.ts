@@ -24,7 +24,10 @@ export async function streamInitialState(state: InitialState): Promise<void> {
     for await (const page of snapshot.pages) {
       let text = '';
       for (const row of page) {
-        if (selection.matches(row)) text += eventFrame(synthetic(row, snapshot), 'ADDED', undefined);
+        if (!selection.matches(row)) continue;
+        const event = synthetic(row, snapshot);
+        const type = selection.typeOf(event);
+        if (type !== undefined) text += eventFrame(event, type, undefined);
       }
       if (text !== '') watcher.write(text);
       await watcher.flushed();
@@ -33,7 +36,8 @@ export async function streamInitialState(state: InitialState): Promise<void> {
     watcher.write(bookmarkFrame('InitialEventsEnd', feed.seal(snapshot.head)));
     watcher.begin(snapshot.head);
   } catch (error) {
-    watcher.end(feed.errorOf(error, snapshot.head));
+    // The state was not delivered: there is no place to go on from.
+    watcher.end(feed.errorOf(error, undefined));
   } finally {
     await snapshot.close();
   }

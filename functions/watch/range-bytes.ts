@@ -6,9 +6,13 @@ import type { Selection } from '#functions/watch/selection.ts';
 
 const MAX_RANGES = 64;
 
+/** By selection first: its key can be long, and is the same text each time. */
+type KnownRanges = Map<string, FrameBytes | undefined>;
+
 export class RangeBytes {
   readonly #ring: Ring;
-  readonly #known = new Map<string, FrameBytes | undefined>();
+  readonly #known = new Map<string, KnownRanges>();
+  #count = 0;
 
   constructor(ring: Ring) {
     this.#ring = ring;
@@ -16,18 +20,27 @@ export class RangeBytes {
 
   /** The entries as a selection sees them; undefined for nothing. */
   of(selection: Selection, from: number, to: number): FrameBytes | undefined {
-    const key = `${from}:${to}:${selection.key}`;
-    if (this.#known.has(key)) return this.#known.get(key);
+    const known = this.#rangesOf(selection);
+    const range = `${from}:${to}`;
+    if (known.has(range)) return known.get(range);
     let text = '';
     for (let index = from; index < to; index += 1) text += this.#ring.at(index).frame(selection) ?? '';
     const bytes = text === '' ? undefined : new FrameBytes(text);
-    if (this.#known.size >= MAX_RANGES) this.#known.clear();
-    this.#known.set(key, bytes);
+    if (this.#count >= MAX_RANGES) this.clear();
+    this.#rangesOf(selection).set(range, bytes);
+    this.#count += 1;
     return bytes;
   }
 
   /** Before new entries: most watchers have passed the old ranges. */
   clear(): void {
     this.#known.clear();
+    this.#count = 0;
+  }
+
+  #rangesOf({ key }: Selection): KnownRanges {
+    const known = this.#known.get(key) ?? new Map<string, FrameBytes | undefined>();
+    this.#known.set(key, known);
+    return known;
   }
 }

@@ -1,8 +1,9 @@
 /** Which events a watcher asked for, and what each means to it. */
 
-import type { EventType, StreamEvent } from '#core/event.ts';
-import { matchesSelector, type SelectorRequirement } from '#core/label-selector.ts';
+import { EVENT_TYPES, type EventType, type StreamEvent } from '#core/event.ts';
+import { canonicalSelector, matchesSelector, type SelectorRequirement } from '#core/label-selector.ts';
 import type { JsonText } from '#core/resource.ts';
+import type { Filter } from '#functions/watch/filter/compile.ts';
 
 export interface KindName {
   readonly group: string;
@@ -15,16 +16,27 @@ export interface Selectable extends KindName {
 }
 
 export interface Selection {
-  /** Equal for selections that select the same: their watchers share encoded frames. */
+  /** Equal for selections that are written the same, in any order: their watchers share encoded frames. */
   readonly key: string;
   /** Absent: all. */
   readonly kinds: readonly KindName[] | undefined;
   /**
    * What the event is to a watcher of this selection: its own type, ADDED when the object enters the selection, DELETED
-   * when it leaves it, undefined when it is of no concern. What was SKIPPED is of no concern to anyone.
+   * when it leaves it, undefined when it is of no concern. What was SKIPPED is of no concern to anyone. Entering and
+   * leaving are by labels alone; `types` and `filter` look at the one event that comes of it.
+   * @throws {FilterFailed}
    */
   typeOf(event: StreamEvent): EventType | undefined;
+  /** Whether its kind and its labels are selected: only then `typeOf` needs to be asked. */
   matches(object: Selectable): boolean;
+}
+
+/** All that is given must hold. */
+export interface SelectionParams {
+  readonly kinds?: readonly KindName[] | undefined;
+  readonly labels?: readonly SelectorRequirement[];
+  readonly types?: readonly EventType[] | undefined;
+  readonly filter?: Filter | undefined;
 }
 
 /** What most watchers have: one for all of them. */
@@ -35,14 +47,17 @@ const EVERYTHING: Selection = {
   matches: () => true,
 };
 
-export function createSelection(
-  kinds: readonly KindName[] | undefined,
-  labels: readonly SelectorRequirement[],
-): Selection {
-  if (!kinds && labels.length === 0) return EVERYTHING;
+export function createSelection({ kinds, labels = [], types, filter }: SelectionParams): Selection {
+  if (!kinds && labels.length === 0 && !types && !filter) return EVERYTHING;
   const wanted = kinds && new Set(kinds.map(({ group, kind }) => `${group}/${kind}`));
+  const wantedTypes = types && new Set(types);
   return {
-    key: JSON.stringify([wanted ? [...wanted].toSorted() : '*', labels]),
+    key: JSON.stringify([
+      wanted ? [...wanted].toSorted() : '*',
+      canonicalSelector(labels),
+      wantedTypes && wantedTypes.size < EVENT_TYPES.length ? [...wantedTypes].toSorted() : '*',
+      filter?.text ?? '',
+    ]),
     kinds,
     typeOf,
     matches: (object) => isWantedKind(object) && matchesLabels(object.labels),
@@ -50,10 +65,16 @@ export function createSelection(
 
   function typeOf(event: StreamEvent): EventType | undefined {
     if (event.type === 'SKIPPED' || !isWantedKind(event.subject)) return undefined;
-    if (labels.length === 0) return event.type;
+    const type = typeByLabels(event, event.type);
+    if (type === undefined || wantedTypes?.has(type) === false) return undefined;
+    return !filter || filter.matches(event, type) ? type : undefined;
+  }
+
+  function typeByLabels(event: StreamEvent, type: EventType): EventType | undefined {
+    if (labels.length === 0) return type;
     const matchesNow = matchesLabels(event.labels);
     const matchedBefore = event.oldLabels === null ? matchesNow : matchesLabels(event.oldLabels);
-    switch (event.type) {
+    switch (type) {
       case 'ADDED':
         return matchesNow ? 'ADDED' : undefined;
       case 'MODIFIED':

@@ -3,6 +3,7 @@
 import { type LogPoint, PositionExpired } from '#core/ports/event-log.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import { LogHole } from '#functions/watch/dense.ts';
+import type { FilterFailed } from '#functions/watch/filter/compile.ts';
 
 /**
  * Whatever was thrown, as a Status. Events that are lost to a client call for a new list.
@@ -22,6 +23,21 @@ export function watchError(error: unknown, cursorAt: (stream: bigint, point: Log
     // Too large for a cursor.
     return new StatusError('Expired', message);
   }
+}
+
+/**
+ * A filter that cannot be evaluated over an event ends its stream: whether the event matches is not known.
+ * @param cursor behind what was delivered; undefined where the next try has to begin anew.
+ */
+export function filterFailed(error: FilterFailed, cursor: string | undefined): StatusError {
+  const advice = cursor === undefined ? 'watch again' : 'go on from details.cursor';
+  return new StatusError('BadRequest', `${error.message}; ${advice} with a filter that can be`, {
+    details: {
+      causes: [{ reason: 'FieldValueInvalid', message: error.message, field: 'filter' }],
+      ...(cursor !== undefined && { cursor }),
+    },
+    cause: error,
+  });
 }
 
 /** The server, or this feed of it, is about to end. */

@@ -4,11 +4,13 @@ import type { Context } from 'hono';
 import type { HttpEnv } from '#http/app.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { textParameter, wordParameter } from '#http/query.ts';
+import { EVENT_TYPES, type EventType } from '#core/event.ts';
 import { seesTenant, visibleTo, type Scope, type TenantSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import { parseLabelSelector } from '#core/label-selector.ts';
 import { dnsLabelProblem } from '#core/names.ts';
 import { StatusError } from '#core/status-error.ts';
+import { compileFilter } from '#functions/watch/filter/compile.ts';
 import { GROUP_PARAMETERS, groupParameters, type GroupRequest } from '#functions/watch/groups/group-request.ts';
 import { createSelection, type KindName, type Selection } from '#functions/watch/selection.ts';
 
@@ -29,7 +31,7 @@ export interface WatchRequest {
   readonly byLastEventId: boolean;
 }
 
-const PARAMETERS: readonly string[] = ['tenants', 'kinds', 'labelSelector', 'from', 'initial'];
+const PARAMETERS: readonly string[] = ['tenants', 'kinds', 'labelSelector', 'types', 'filter', 'from', 'initial'];
 
 /** @throws {StatusError} BadRequest naming the parameter; NotFound for a tenant that the caller does not see. */
 export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): WatchRequest {
@@ -43,15 +45,22 @@ export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): Wat
   return {
     tenants: named ? visibleTenants(visible, named) : visible.tenants,
     tenantsAreNamed: named !== undefined,
-    selection: createSelection(
-      listParameter(c, 'kinds')?.map((name) => kindNamed(kinds, name)),
-      parseLabelSelector(textParameter(c, 'labelSelector') ?? ''),
-    ),
+    selection: parseSelection(c, kinds),
     // A browser reconnects to the address it was given: what it has processed since then wins over what it asked first.
     start: byLastEventId ? { at: 'cursor', cursor: lastEventId } : startParameters(c),
     group,
     byLastEventId,
   };
+}
+
+function parseSelection(c: Context<HttpEnv>, kinds: KindRegistry): Selection {
+  const filter = textParameter(c, 'filter');
+  return createSelection({
+    kinds: listParameter(c, 'kinds')?.map((name) => kindNamed(kinds, name)),
+    labels: parseLabelSelector(textParameter(c, 'labelSelector') ?? ''),
+    types: listParameter(c, 'types')?.map(typeNamed),
+    filter: filter === undefined ? undefined : compileFilter(filter),
+  });
 }
 
 function startParameters(c: Context<HttpEnv>): WatchStart {
@@ -100,6 +109,15 @@ function visibleTenants(visible: Scope, names: readonly string[]): readonly stri
     if (!seesTenant(visible, name)) throw tenantNotFound(name);
   }
   return names.toSorted();
+}
+
+function typeNamed(name: string): EventType {
+  const type = EVENT_TYPES.find((known) => known === name);
+  if (type) return type;
+  throw new StatusError(
+    'BadRequest',
+    `the query parameter "types": ${JSON.stringify(name.slice(0, 100))} is no type of event; known are ${EVENT_TYPES.join(', ')}`,
+  );
 }
 
 /** `Widget`, or `example.dev/Widget` where two groups have one. */

@@ -241,6 +241,6 @@ export class Watcher implements FeedWatcher, TimedStream {
 
   /** Timers and sockets call this class: whatever it throws would end the process. */
   #fail(error: unknown): void {
-    this.end(this.#feed.errorOf(error, this.#vector));
+    this.end(this.#feed.errorOf(error, this.#furthest()));
   }
 }

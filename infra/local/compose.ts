@@ -155,6 +155,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
     },
+    onFilterError: () => metrics.filterErrors.inc(),
     onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
     onRedelivery: () => groupMetrics.redeliveries.inc(),
     onOpen: (mode) => metrics.activeStreams.inc({ mode }),

@@ -59,6 +59,7 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
     ackTokens,
     onRedelivery: ignore,
     onIsolationViolation: ignore,
+    onFilterError: ignore,
     onError: ignore,
     onOpen: ignore,
     onEnd: ignore,

@@ -15,15 +15,20 @@ export function requests(open: OpenTarget): void {
       { kind: 'Widget' },
       { resourceVersion: '0' },
       { watch: 'true' },
-      { filter: 'true' },
+      { Filter: 'true' },
       { 'a"b\u0000': '1' },
     ])('an unknown one is refused, so that a misspelt one does not become a watch of everything: %j', async (query) => {
       const { status, body } = await watches.refused(query);
       expect(status).toBe(400);
-      expectFailure(body, 400, 'BadRequest', /is not known; known are tenants, kinds, labelSelector, from, initial/);
+      expectFailure(
+        body,
+        400,
+        'BadRequest',
+        /is not known; known are tenants, kinds, labelSelector, types, filter, from, /,
+      );
     });
 
-    test.each(['tenants', 'kinds', 'labelSelector', 'from', 'initial'])(
+    test.each(['tenants', 'kinds', 'labelSelector', 'types', 'filter', 'from', 'initial'])(
       '%s without a value is refused: a cursor that was forgotten is no watch from now on',
       async (name) => {
         const answer = await world.viewer.get(`${EVENTS}?${name}=`);
@@ -31,10 +36,13 @@ export function requests(open: OpenTarget): void {
       },
     );
 
-    test.each(['tenants', 'kinds', 'labelSelector', 'from', 'initial'])('%s given twice is refused', async (name) => {
-      const answer = await world.viewer.get(`${EVENTS}?${name}=a&${name}=a`);
-      expectStatus(answer, 400, 'BadRequest', `"${name}" is given 2 times`);
-    });
+    test.each(['tenants', 'kinds', 'labelSelector', 'types', 'filter', 'from', 'initial'])(
+      '%s given twice is refused',
+      async (name) => {
+        const answer = await world.viewer.get(`${EVENTS}?${name}=a&${name}=a`);
+        expectStatus(answer, 400, 'BadRequest', `"${name}" is given 2 times`);
+      },
+    );
 
     test.each(['yes', '1', 'TRUE', 'true '])('initial=%s is refused', async (value) => {
       expectFailure((await watches.refused({ initial: value })).body, 400, 'BadRequest', '"true" or "false"');

@@ -11,6 +11,7 @@ import { bookmarks } from '#test/http/watch/bookmarks.ts';
 import { connections } from '#test/http/watch/connections.ts';
 import { cursors } from '#test/http/watch/cursors.ts';
 import { events } from '#test/http/watch/events.ts';
+import { filters } from '#test/http/watch/filters.ts';
 import { handshake } from '#test/http/watch/handshake.ts';
 import { identity } from '#test/http/watch/identity.ts';
 import { initial } from '#test/http/watch/initial.ts';
@@ -33,6 +34,7 @@ export function watchSuite(open: OpenDeployment): void {
   describe('resume', () => resume(users));
   describe('initial state', () => initial(users));
   describe('selection', () => selection(users));
+  describe('filters', () => filters(open));
   describe('bookmarks', () => bookmarks(users));
   describe('cursors', () => cursors(users));
   describe('requests', () => requests(users));

@@ -141,7 +141,14 @@ test('inside a batch each entry knows its place, and the last one shares that of
 function world(...ids: readonly number[]): { feeds: Feeds; log: FakeLog; directory: FakeDirectory } {
   const log = fakeLog();
   const directory = fakeDirectory(...ids);
-  const deps = { log, streams: directory, cursors: plainCursors, onIsolationViolation: fail, onError: fail };
+  const deps = {
+    log,
+    streams: directory,
+    cursors: plainCursors,
+    onIsolationViolation: fail,
+    onFilterError: () => fail('a filter failed'),
+    onError: fail,
+  };
   const tails = new Tails(deps);
   return { feeds: createFeeds({ ...deps, tails }, 30_000), log, directory };
 }

@@ -93,6 +93,7 @@ function world(...ids: readonly number[]): World {
     ...shared,
     onRedelivery: ignore,
     onIsolationViolation: ignore,
+    onFilterError: ignore,
     onError: ignore,
     onOpen: ignore,
     onEnd: ignore,

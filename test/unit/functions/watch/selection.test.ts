@@ -4,9 +4,9 @@ import { createSelection } from '#functions/watch/selection.ts';
 import { eventOf } from '#test/unit/functions/watch/fakes.ts';
 
 const SELECTIONS = {
-  everything: createSelection(undefined, []),
-  kind: createSelection([{ group: 'example.dev', kind: 'Widget' }], []),
-  labels: createSelection(undefined, parseLabelSelector('team=shop')),
+  everything: createSelection({}),
+  kind: createSelection({ kinds: [{ group: 'example.dev', kind: 'Widget' }] }),
+  labels: createSelection({ labels: parseLabelSelector('team=shop') }),
 };
 
 test('what was skipped is of no concern to anyone, whatever its labels were', () => {
