@@ -69,7 +69,7 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
     activeStreams: new Gauge({ name: 'plumbline_watch_active_streams', help: 'Open watch streams', registers }),
     endedStreams: new Counter({
       name: 'plumbline_watch_ended_streams_total',
-      help: 'Ended watch streams: client, age, token, slow, shutdown, tenant, error',
+      help: 'Ended watch streams: client, age, token, blocked, slow, shutdown, tenant, error',
       labelNames: ['reason'],
       registers,
     }),

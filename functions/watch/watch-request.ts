@@ -4,7 +4,7 @@ import type { Context } from 'hono';
 import type { HttpEnv } from '#http/app.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { textParameter, wordParameter } from '#http/query.ts';
-import { seesTenant, visibleTo, type Scope, type TenantSet } from '#core/identity.ts';
+import { grantedTo, seesTenant, visibleTo, type Scope, type TenantSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import { parseLabelSelector } from '#core/label-selector.ts';
 import { dnsLabelProblem } from '#core/names.ts';
@@ -18,6 +18,8 @@ export type WatchStart =
 export interface WatchRequest {
   /** What the caller may see of what it asked for. */
   readonly tenants: TenantSet;
+  /** What cursors are bound to: the same, and those of it that are blocked. */
+  readonly granted: TenantSet;
   /** Named by the caller one by one, so each must exist. */
   readonly tenantsAreNamed: boolean;
   readonly selection: Selection;
@@ -33,10 +35,13 @@ export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): Wat
   assertParameters(c);
   const lastEventId = c.req.header('last-event-id');
   const byLastEventId = lastEventId !== undefined && lastEventId !== '';
-  const visible = visibleTo(c.get('caller'));
+  const caller = c.get('caller');
+  const visible = visibleTo(caller);
   const named = listParameter(c, 'tenants');
+  const tenants = named ? visibleTenants(visible, named) : visible.tenants;
   return {
-    tenants: named ? visibleTenants(visible, named) : visible.tenants,
+    tenants,
+    granted: named ? tenants : grantedTo(caller).tenants,
     tenantsAreNamed: named !== undefined,
     selection: createSelection(
       listParameter(c, 'kinds')?.map((name) => kindNamed(kinds, name)),

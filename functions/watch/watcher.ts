@@ -9,14 +9,14 @@ import type { SseSink } from '#core/ports/sse.ts';
 import type { StatusError } from '#core/status-error.ts';
 import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
+import type { TimedStream } from '#functions/watch/hub.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
 import { furthest, isAhead } from '#functions/watch/vectors.ts';
+import { fateOfLastId } from '#functions/watch/watch-errors.ts';
 
 const MAX_WRITE_BYTES = 256 * 1024;
-/** With the same last event id, the next try would end the same way. */
-const FINAL_CODES: ReadonlySet<number> = new Set([400, 410, 500]);
 
 export interface WatcherDeps {
   readonly feed: Feed;
@@ -28,7 +28,7 @@ export interface WatcherDeps {
 }
 
 /** A class, for its memory: an idle watcher is one of thousands. */
-export class Watcher implements FeedWatcher {
+export class Watcher implements FeedWatcher, TimedStream {
   readonly #feed: Feed;
   readonly #log: EventLog;
   readonly #outlet: Outlet;
@@ -136,7 +136,10 @@ export class Watcher implements FeedWatcher {
   end(error: StatusError): void {
     if (this.isClosed) return;
     this.#endedBy = 'error';
-    this.write(errorFrame(error, { forget: FINAL_CODES.has(error.code) }));
+    const fate = fateOfLastId(error, this.#endsWithTenants);
+    // Who has no id yet begins anew.
+    const renewed = fate === 'renewed' && this.#state !== 'starting' ? this.#feed.seal(this.#furthest()) : undefined;
+    this.write(errorFrame(error, fate === 'forgotten' ? '' : renewed));
     this.#close();
   }
 

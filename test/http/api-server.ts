@@ -26,6 +26,7 @@ import { audienceClaim, authenticate } from '#http/authenticate.ts';
 import testKinds from '#test/http/kinds.ts';
 import type { Grant, Target } from '#test/http/target.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { noBlocks } from '#test/support/no-blocks.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 
 const ISSUER = 'plumbline/test';
@@ -65,7 +66,12 @@ export async function startApiServer({
     kinds,
     cursors: createCursors(box),
     continueTokens: createContinueTokens(box),
-    authenticate: authenticate({ keys: createLocalJWKSet({ keys: [jwk] }), audience: ownAudience, issuer: ISSUER }),
+    authenticate: authenticate({
+      keys: createLocalJWKSet({ keys: [jwk] }),
+      audience: ownAudience,
+      issuer: ISSUER,
+      blocks: noBlocks,
+    }),
     version: 'test',
     logger,
   });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import type { ResourceStore, Snapshot } from '#core/ports/resources.ts';
+import { noBlocks } from '#test/support/no-blocks.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
@@ -87,7 +88,14 @@ function world(...ids: readonly number[]): World {
   const directory = fakeDirectory(...ids);
   const snapshots = { opened: 0, closed: 0 };
   const shared = { log, streams: directory, cursors: plainCursors };
-  const hub = createHub({ ...shared, onIsolationViolation: ignore, onError: ignore, onOpen: ignore, onEnd: ignore });
+  const hub = createHub({
+    ...shared,
+    blocks: noBlocks,
+    onIsolationViolation: ignore,
+    onError: ignore,
+    onOpen: ignore,
+    onEnd: ignore,
+  });
   const app = createWatch({
     ...shared,
     hub,
