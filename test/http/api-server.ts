@@ -91,12 +91,18 @@ export async function startApiServer({
     );
   }
 
-  function token({ roles, tenants, audience = ownAudience, ttlSeconds = 600 }: Grant): Promise<string> {
+  function token({
+    roles,
+    tenants,
+    audience = ownAudience,
+    subject = 'test',
+    ttlSeconds = 600,
+  }: Grant): Promise<string> {
     return new SignJWT({ roles, tenants })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'test' })
       .setIssuer(ISSUER)
       .setAudience(audienceClaim(audience))
-      .setSubject('test')
+      .setSubject(subject)
       .setExpirationTime(Math.floor(Date.now() / 1000) + ttlSeconds)
       .sign(privateKey);
   }
