@@ -75,7 +75,7 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
     }),
     endedStreams: new Counter({
       name: 'plumbline_watch_ended_streams_total',
-      help: 'Ended watch streams: client, age, token, slow, shutdown, tenant, error, ack, lease',
+      help: 'Ended watch streams: client, age, token, blocked, slow, shutdown, tenant, error, ack, lease',
       labelNames: ['reason'],
       registers,
     }),

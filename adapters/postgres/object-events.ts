@@ -2,7 +2,7 @@
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { inTenant } from '#adapters/postgres/resource-columns.ts';
-import { type Scope, seesTenant, SYSTEM_TENANT } from '#core/identity.ts';
+import { isOpenSet, type Scope, seesTenant, SYSTEM_TENANT } from '#core/identity.ts';
 import type {
   EventCondition,
   EventField,
@@ -66,7 +66,7 @@ export function postgresObjectEvents(sql: Sql): ObjectEvents {
 
   /** Of two conditions the first is for the index of streams; the second decides. */
   function isVisible({ tenants }: Scope): Fragment {
-    if (tenants === '*') return sql`true`;
+    if (isOpenSet(tenants)) return inTenant(sql, { tenants }, undefined, sql`coalesce(${namespace}, s.tenant)`);
     const streams = { tenants: [...tenants, SYSTEM_TENANT] };
     const decides = seesTenant({ tenants }, SYSTEM_TENANT)
       ? sql`true`

@@ -53,7 +53,10 @@ export function columnsNow(sql: Sql): Fragment {
  */
 export function inTenant(sql: Sql, scope: Scope, tenant: string | undefined, column: Fragment): Fragment {
   if (tenant !== undefined) return seesTenant(scope, tenant) ? sql`${column} = ${tenant}` : sql`false`;
-  return scope.tenants === '*' ? sql`true` : sql`${column} = any (${[...scope.tenants]}::text[])`;
+  const { tenants } = scope;
+  if (tenants === '*') return sql`true`;
+  if ('allBut' in tenants) return sql`${column} <> all (${[...tenants.allBut]}::text[])`;
+  return sql`${column} = any (${[...tenants]}::text[])`;
 }
 
 /** `and …` for each requirement of a label selector, on the column `labels` of `r`. */

@@ -2,6 +2,7 @@
 
 import { type Sql, guarded } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
+import { inTenant } from '#adapters/postgres/resource-columns.ts';
 import type { Scope } from '#core/identity.ts';
 import type { Stream, StreamDirectory } from '#core/ports/streams.ts';
 
@@ -17,7 +18,7 @@ export function postgresStreams(sql: Sql): StreamDirectory {
             s.closed_at is not null and not exists (select from plumbline.outbox o where o.stream = s.id) as drained
           from plumbline.stream s
           where (s.closed_at is null or s.id = any (${alsoIds.map(String)}::bigint[]))
-            ${scope.tenants === '*' ? sql`` : sql`and s.tenant = any (${[...scope.tenants]}::text[])`}
+            and ${inTenant(sql, scope, undefined, sql`s.tenant`)}
           order by s.id`,
       );
     },

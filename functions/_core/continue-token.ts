@@ -5,7 +5,7 @@
 
 import * as v from 'valibot';
 
-import type { Audience, TenantSet } from '#core/identity.ts';
+import { type Audience, canonicalTenants, type TenantSet } from '#core/identity.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
 import { StatusError } from '#core/status-error.ts';
 
@@ -40,9 +40,8 @@ const stateSchema = v.strictObject({
 
 /** The binding of a list's tokens: equal for the same list, whatever the order of its tenants. */
 export function continueBinding(list: ListIdentity): string {
-  const tenants = list.tenants === '*' ? '*' : [...new Set(list.tenants)].toSorted();
   const { audience, group, kind, tenant = null, labelSelector = '', fieldSelector = '' } = list;
-  return JSON.stringify([audience, tenants, group, kind, tenant, labelSelector, fieldSelector]);
+  return JSON.stringify([audience, canonicalTenants(list.tenants), group, kind, tenant, labelSelector, fieldSelector]);
 }
 
 export interface ContinueTokens {

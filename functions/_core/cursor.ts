@@ -6,7 +6,7 @@
  * as its signed distance from the seq (in both logs a small number). About 8 bytes a stream.
  */
 
-import type { Audience, TenantSet } from '#core/identity.ts';
+import { type Audience, canonicalTenants, type TenantSet } from '#core/identity.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -66,8 +66,7 @@ export function decodeVector(bytes: Uint8Array): CursorVector | undefined {
 
 /** What a cursor is bound to, as text: equal for the same audience and the same set of tenants, in any order. */
 export function cursorScope(audience: Audience, tenants: TenantSet): string {
-  const names = tenants === '*' ? tenants : [...new Set(tenants)].toSorted();
-  return `plumbline/cursor/${FORMAT_VERSION}/${audience}/${JSON.stringify(names)}`;
+  return `plumbline/cursor/${FORMAT_VERSION}/${audience}/${JSON.stringify(canonicalTenants(tenants))}`;
 }
 
 export interface Cursors {

@@ -4,9 +4,11 @@ import type { MiddlewareHandler } from 'hono';
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import * as v from 'valibot';
 
+import { admit } from '#http/admit.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { ROLES, type Audience, type Caller, type Role } from '#core/identity.ts';
 import { dnsLabelProblem } from '#core/names.ts';
+import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import { StatusError } from '#core/status-error.ts';
 
 export interface AuthenticateOptions {
@@ -25,6 +27,7 @@ const MAX_TENANTS = 1024;
 
 const claimsSchema = v.object({
   sub: v.pipe(v.string(), v.minLength(1), v.maxLength(253)),
+  jti: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.maxLength(253))),
   roles: v.pipe(v.array(v.string()), v.maxLength(100)),
   tenants: v.union([
     v.literal('*'),
@@ -45,11 +48,15 @@ export function audienceClaim(audience: Audience): string {
   return `plumbline/${audience}`;
 }
 
-/** Sets `caller`, or answers 401 and says why. */
-export function authenticate(options: AuthenticateOptions): MiddlewareHandler<HttpEnv> {
+export interface MiddlewareOptions extends AuthenticateOptions {
+  readonly blocks: TokenBlocks;
+}
+
+/** Sets `caller`, without the tenants that are blocked for it, or answers 401 and says why. */
+export function authenticate({ blocks, ...options }: MiddlewareOptions): MiddlewareHandler<HttpEnv> {
   const identify = createAuthenticator(options);
   return async (c, next) => {
-    c.set('caller', await identify(c.req.header('authorization')));
+    c.set('caller', await admit(blocks, await identify(c.req.header('authorization'))));
     await next();
   };
 }
@@ -87,13 +94,14 @@ export function createAuthenticator(
     if (!claims.success) {
       const names = [...new Set(claims.issues.map((issue) => v.getDotPath(issue)?.split('.')[0] ?? 'claims'))];
       throw unauthorized(
-        `the token's claims are not usable: ${names.join(', ')}; needed are sub, roles (a list) and tenants (a list of names, or "*")`,
+        `the token's claims are not usable: ${names.join(', ')}; needed are sub, roles (a list) and tenants (a list of names, or "*"); sub and jti have at most 253 characters`,
       );
     }
-    const { sub, roles, tenants } = claims.output;
+    const { sub, jti, roles, tenants } = claims.output;
     return {
       audience,
       subject: sub,
+      ...(jti !== undefined && { tokenId: jti }),
       roles: roles.filter((role): role is Role => ROLES.some((known) => known === role)),
       tenants: tenants === '*' ? '*' : [...new Set(tenants)].toSorted(),
       expiresAtMs: ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000,

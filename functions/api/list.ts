@@ -15,7 +15,7 @@ import type { HttpEnv } from '#http/app.ts';
 import { authorize, forbidden } from '#http/authorize.ts';
 import type { MethodHandler } from '#http/methods.ts';
 import { continueBinding, type ContinueState } from '#core/continue-token.ts';
-import { narrowScope, seesTenant, SYSTEM_TENANT, type Scope } from '#core/identity.ts';
+import { grantedTo, isOpenSet, narrowScope, seesTenant, SYSTEM_TENANT, type Scope } from '#core/identity.ts';
 import { apiVersionOf } from '#core/kind.ts';
 import type { ListPage, ListParams } from '#core/ports/resources.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -57,7 +57,7 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
   /** The tenants that the list is about; a list that is cut down to one is a list of that one. */
   function scopeOf({ kind, caller, visible, tenant }: CollectionTarget, { fields }: ListQuery): Scope {
     if (kind.scope === 'Cluster' && !seesTenant(visible, SYSTEM_TENANT)) {
-      if (!isTenantKind(kind)) throw forbidden(caller, 'list', kind, tenant);
+      if (!isTenantKind(kind) || isOpenSet(visible.tenants)) throw forbidden(caller, 'list', kind, tenant);
       return visible;
     }
     if (tenant !== undefined) return { tenants: [tenant] };
@@ -81,7 +81,7 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
       ...(name !== undefined && { name }),
       ...(before && { after: before.after }),
     };
-    if (tenant === SYSTEM_TENANT && visible.tenants !== '*' && !seesTenant(visible, SYSTEM_TENANT)) {
+    if (tenant === SYSTEM_TENANT && !isOpenSet(visible.tenants) && !seesTenant(visible, SYSTEM_TENANT)) {
       return listOwnTenants(store, visible.tenants, params);
     }
     const page = await store.list(scope, params);
@@ -99,7 +99,8 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
       return undefined;
     }
     try {
-      return cursors.seal(page.head, caller.audience, scope.tenants);
+      const { tenants } = scope === visible ? grantedTo(caller) : scope;
+      return cursors.seal(page.head, caller.audience, tenants);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       warn(c, `the list has no cursor: ${error.message}`);

@@ -39,6 +39,15 @@ export interface FeedWatcher {
   end(error: StatusError): void;
 }
 
+/** Whose feed it is. */
+export interface FeedScope {
+  readonly audience: Audience;
+  /** What its watchers see. */
+  readonly tenants: TenantSet;
+  /** What their cursors are bound to: the same, and those of it that are blocked. */
+  readonly granted: TenantSet;
+}
+
 /** Beyond this many streams a cursor is too long to ride on every event: it rides on bookmarks. */
 const MAX_STREAMS_WITH_EVENT_CURSORS = 16;
 
@@ -47,7 +56,7 @@ export class Feed implements Following {
   readonly watchers: Set<FeedWatcher> = new Set();
   readonly ring: Ring = new Ring({ maxEntries: 2048, maxBytes: 8 * 1024 * 1024, maxAgeMs: 60_000 });
   readonly #deps: FeedDeps;
-  readonly #audience: Audience;
+  readonly #scope: FeedScope;
   readonly #followed: FollowedStreams;
   readonly #ranges = new RangeBytes(this.ring);
   #vector: CursorVector = new Map();
@@ -57,11 +66,11 @@ export class Feed implements Following {
   /** The sealed vector, and of which vector. */
   #sealed: { readonly vector: CursorVector; readonly cursor: string } | undefined;
 
-  constructor(deps: FeedDeps, audience: Audience, tenants: TenantSet) {
+  constructor(deps: FeedDeps, scope: FeedScope) {
     this.#deps = deps;
-    this.#audience = audience;
-    this.tenants = tenants;
-    this.#followed = new FollowedStreams(deps, tenants, this);
+    this.#scope = scope;
+    this.tenants = scope.tenants;
+    this.#followed = new FollowedStreams(deps, scope.tenants, this);
   }
 
   /** Where the end of the ring is. */
@@ -206,10 +215,11 @@ export class Feed implements Following {
     return this.#ranges.of(selection, from, to);
   }
 
-  /** The cursor of a vector, for this feed's audience and tenants. */
+  /** The cursor of a vector, for this feed's audience and what is granted. */
   readonly seal = (vector: CursorVector): string => {
     if (this.#sealed?.vector !== vector) {
-      this.#sealed = { vector, cursor: this.#deps.cursors.seal(vector, this.#audience, this.tenants) };
+      const { audience, granted } = this.#scope;
+      this.#sealed = { vector, cursor: this.#deps.cursors.seal(vector, audience, granted) };
     }
     return this.#sealed.cursor;
   };

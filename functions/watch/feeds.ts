@@ -7,8 +7,11 @@ import { shareCalls } from '#functions/watch/shared-call.ts';
 import { createStreamList, unionOf } from '#functions/watch/stream-list.ts';
 
 export interface Feeds {
-  /** @throws {StatusError} BadRequest, ServiceUnavailable. */
-  get(audience: Audience, tenants: TenantSet): Promise<Feed>;
+  /**
+   * @param granted what its cursors are bound to: `tenants`, and those that are blocked. @default tenants
+   * @throws {StatusError} BadRequest, ServiceUnavailable.
+   */
+  get(audience: Audience, tenants: TenantSet, granted?: TenantSet): Promise<Feed>;
   /** Streams were opened or closed: one query for all feeds. */
   refresh(): void;
   /** Lets go of those that nobody has watched for long. */
@@ -32,9 +35,9 @@ export function createFeeds(deps: Omit<FeedDeps, 'listStreams'>, lingerMs: numbe
 
   return { get, refresh, sweep, stop };
 
-  async function get(audience: Audience, tenants: TenantSet): Promise<Feed> {
-    const key = cursorScope(audience, tenants);
-    const known = feeds.get(key) ?? begin(key, audience, tenants);
+  async function get(audience: Audience, tenants: TenantSet, granted: TenantSet = tenants): Promise<Feed> {
+    const key = [granted, tenants].map((set) => cursorScope(audience, set)).join();
+    const known = feeds.get(key) ?? begin(key, audience, tenants, granted);
     try {
       await known.started;
     } catch (error) {
@@ -45,8 +48,8 @@ export function createFeeds(deps: Omit<FeedDeps, 'listStreams'>, lingerMs: numbe
     return known.feed;
   }
 
-  function begin(key: string, audience: Audience, tenants: TenantSet): KnownFeed {
-    const feed = new Feed({ ...deps, listStreams }, audience, tenants);
+  function begin(key: string, audience: Audience, tenants: TenantSet, granted: TenantSet): KnownFeed {
+    const feed = new Feed({ ...deps, listStreams }, { audience, tenants, granted });
     const known = { feed, started: feed.start(), idleSinceMs: performance.now() };
     feeds.set(key, known);
     return known;

@@ -60,9 +60,7 @@ export function readyFrame(granted: Granted): string {
   return sseFrame({ event: 'READY', ...(granted.mode !== 'initial' && { id: granted.cursor }), data });
 }
 
-/**
- * The end of a stream by an error. `forget` makes clients drop their last event id: with it they would be refused again.
- */
-export function errorFrame(error: StatusError, options: { readonly forget: boolean }): string {
-  return sseFrame({ event: 'ERROR', ...(options.forget && { id: '' }), data: JSON.stringify(error.toBody()) });
+/** The end of a stream by an error. An empty id makes clients drop theirs: with it they would be refused again. */
+export function errorFrame(error: StatusError, id: string | undefined): string {
+  return sseFrame({ event: 'ERROR', ...(id !== undefined && { id }), data: JSON.stringify(error.toBody()) });
 }

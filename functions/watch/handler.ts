@@ -5,7 +5,7 @@ import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { may } from '#http/authorize.ts';
 import { methods } from '#http/methods.ts';
 import type { AckTokens } from '#core/ack-token.ts';
-import type { Caller } from '#core/identity.ts';
+import { type Caller, isOpenSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
@@ -19,6 +19,7 @@ import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
 import { findStart, type StartDeps } from '#functions/watch/start.ts';
+import { viewOf } from '#functions/watch/view.ts';
 import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
 import { Watcher } from '#functions/watch/watcher.ts';
 
@@ -70,15 +71,16 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   }
 
   async function begin(c: Context<HttpEnv>, request: WatchRequest): Promise<Response> {
-    const { audience, expiresAtMs } = c.get('caller');
-    const feed = await deps.hub.feed(audience, request.tenants);
+    const caller = c.get('caller');
+    const { audience } = caller;
+    const feed = await deps.hub.feed(audience, request.tenants, request.granted);
     const { vector, snapshot } = await findStart(deps, { audience, request, seal: feed.seal });
     try {
       // All that can be refused, before the head is written.
       const cursor = feed.seal(vector);
       feed.assertRunning();
       const { watcher, answer } = open(c, feed, request);
-      deps.hub.register(watcher, expiresAtMs);
+      deps.hub.register(watcher, viewOf(caller, request.granted, request.tenantsAreNamed));
       watcher.write(SSE_OPENING + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
       if (snapshot) void streamInitialState({ snapshot, watcher, feed, selection: request.selection });
       else watcher.begin(vector);
@@ -113,7 +115,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       onDrain: () => undefined,
       onClose: () => undefined,
     });
-    sink.write(new FrameBytes(SSE_OPENING + errorFrame(toStatusError(error), { forget: true })));
+    sink.write(new FrameBytes(SSE_OPENING + errorFrame(toStatusError(error), '')));
     sink.end();
     return answer;
   }
@@ -125,7 +127,7 @@ function modeOf({ start }: WatchRequest): 'live' | 'resume' | 'initial' {
 }
 
 function grantedTenants(feed: Feed): '*' | readonly string[] {
-  return feed.tenants === '*' ? '*' : feed.tenantNames.toSorted();
+  return isOpenSet(feed.tenants) ? '*' : feed.tenantNames.toSorted();
 }
 
 function isRefusedCursor(error: unknown): boolean {

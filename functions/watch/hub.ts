@@ -1,12 +1,17 @@
 /** All watches of this process: their feeds, one clock for all of them, and their end. */
 
 import type { Audience, TenantSet } from '#core/identity.ts';
+import type { TokenBlocks } from '#core/ports/token-blocks.ts';
+import type { StatusError } from '#core/status-error.ts';
+import type { BlockSet } from '#core/token-block.ts';
+import { tokenBlocked } from '#http/admit.ts';
 import type { Feed, FeedDeps } from '#functions/watch/feed.ts';
 import { createFeeds } from '#functions/watch/feeds.ts';
 import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/coordinator.ts';
 import { Tails } from '#functions/watch/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
-import { stopping, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
+import { changeForView, type View } from '#functions/watch/view.ts';
+import { blocksUnknown, stopping, tenantsLost, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
 
 export interface HubOptions {
   /** A bookmark at the latest after this long. @default 15,000 */
@@ -21,28 +26,36 @@ export interface HubOptions {
 
 export interface HubDeps
   extends Omit<FeedDeps, 'tails' | 'listStreams'>, Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery'> {
+  readonly blocks: TokenBlocks;
   readonly onOpen: (mode: WatchMode) => void;
   readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;
 }
 
 interface Registration {
   readonly stream: TimedStream;
+  readonly view: View;
   readonly endsAtMs: number;
-  readonly tokenEndsAtMs: number;
   bookmarkAtMs: number;
+  /** The blocks that it was last compared with. */
+  obeyed: BlockSet | undefined;
 }
 
 const TICK_MS = 250;
+/** Longer than a failover takes. Streams that are open would go on for who was blocked meanwhile. */
+const MAX_BLOCKS_AGE_MS = 60_000;
 /** Bookmarks are spread over this share of their interval, so that thousands do not fall on one tick. */
 const BOOKMARK_SPREAD = 0.2;
 
 export interface Hub {
-  /** The feed of an audience and a set of tenants, started. @throws {StatusError} BadRequest, ServiceUnavailable. */
-  feed(audience: Audience, tenants: TenantSet): Promise<Feed>;
+  /**
+   * The feed of an audience and a set of tenants, started; its cursors are bound to those that are granted.
+   * @throws {StatusError} BadRequest, ServiceUnavailable.
+   */
+  feed(audience: Audience, tenants: TenantSet, granted?: TenantSet): Promise<Feed>;
   /** The members of groups. */
   readonly groups: GroupCoordinator;
-  /** Keeps the time of a stream: bookmarks, age, the token's end (milliseconds since the epoch), stalls. */
-  register(stream: TimedStream, tokenEndsAtMs: number): void;
+  /** Keeps the time of a stream: bookmarks, age, the end of its token and of what it may see, stalls. */
+  register(stream: TimedStream, view: View): void;
   /** The client's connection is gone. */
   unregister(stream: TimedStream): void;
   /** @throws {StatusError} ServiceUnavailable once it was stopped. */
@@ -64,22 +77,23 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
 
   return { groups, feed, register, unregister, assertRunning, stop };
 
-  async function feed(audience: Audience, tenants: TenantSet): Promise<Feed> {
+  async function feed(audience: Audience, tenants: TenantSet, granted: TenantSet = tenants): Promise<Feed> {
     assertRunning();
-    return feeds.get(audience, tenants);
+    return feeds.get(audience, tenants, granted);
   }
 
   function assertRunning(): void {
     if (lifetime.signal.aborted) throw stopping();
   }
 
-  function register(stream: TimedStream, tokenEndsAtMs: number): void {
+  function register(stream: TimedStream, view: View): void {
     const nowMs = performance.now();
     registrations.set(stream, {
       stream,
+      view,
       endsAtMs: nowMs + maxAgeMs * (1 + Math.random()),
-      tokenEndsAtMs,
       bookmarkAtMs: nextBookmark(nowMs),
+      obeyed: undefined,
     });
     deps.onOpen(stream.mode);
   }
@@ -99,10 +113,11 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     const nowMs = performance.now();
     const epochMs = Date.now();
     for (const registration of registrations.values()) {
-      const { stream } = registration;
+      const { stream, view } = registration;
       if (stream.isClosed) endWith(registration, stream.endedBy ?? 'client', () => undefined);
       else if (stream.blockedMs(nowMs) > stallMs) endWith(registration, 'slow', () => stream.end(tooSlow(stallMs)));
-      else if (epochMs >= registration.tokenEndsAtMs) endWith(registration, 'token', () => stream.end(tokenExpired()));
+      else if (epochMs >= view.token.expiresAtMs) endWith(registration, 'token', () => stream.end(tokenExpired()));
+      else if (obeyBlocks(registration)) continue;
       else if (nowMs >= registration.endsAtMs) endWith(registration, 'age', () => stream.finish());
       else if (nowMs >= registration.bookmarkAtMs) {
         registration.bookmarkAtMs = nextBookmark(nowMs);
@@ -111,6 +126,27 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     }
     feeds.sweep(nowMs);
     tails.trim(nowMs);
+  }
+
+  /** Whether it ended the stream. */
+  function obeyBlocks(registration: Registration): boolean {
+    const { stream, view } = registration;
+    const { known, ageMs } = deps.blocks;
+    if (ageMs > MAX_BLOCKS_AGE_MS) {
+      endWith(registration, 'error', () => stream.end(blocksUnknown()));
+      return true;
+    }
+    if (registration.obeyed === known) return false;
+    registration.obeyed = known;
+    const change = changeForView(view, known);
+    if (change === undefined) return false;
+    endWith(registration, 'blocked', () => {
+      if (change === 'blocked') stream.end(tokenBlocked());
+      else if (change === 'lost') stream.end(tenantsLost());
+      // It begins anew with more.
+      else stream.finish();
+    });
+    return true;
   }
 
   function nextBookmark(nowMs: number): number {

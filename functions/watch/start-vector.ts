@@ -1,7 +1,7 @@
 /** Where a watch begins, and when it must be refused. */
 
 import { MAX_CURSOR_STREAMS, type CursorVector } from '#core/cursor.ts';
-import type { TenantSet } from '#core/identity.ts';
+import { isOpenSet, type TenantSet } from '#core/identity.ts';
 import { type EventLog, type LogPoint, ORIGIN } from '#core/ports/event-log.ts';
 import type { Stream } from '#core/ports/streams.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -60,7 +60,7 @@ function assertSameStreams(tenants: TenantSet, cursor: CursorVector, streams: re
   for (const id of cursor.keys()) {
     const stream = known.get(id);
     // Who watches all tenants sees the old stream end and the new one begin.
-    if (!stream || (stream.closed && tenants !== '*')) throw recreated('the tenant of this cursor was deleted');
+    if (!stream || (stream.closed && !isOpenSet(tenants))) throw recreated('the tenant of this cursor was deleted');
   }
 }
 

@@ -1,10 +1,10 @@
 /** Finds where a watch begins: one look at the directory, and for an initial watch the state itself. */
 
 import type { Cursors, CursorVector } from '#core/cursor.ts';
-import type { Audience } from '#core/identity.ts';
+import { type Audience, isOpenSet, seesTenant, type TenantSet } from '#core/identity.ts';
 import type { EventLog } from '#core/ports/event-log.ts';
 import type { ResourceStore, Snapshot } from '#core/ports/resources.ts';
-import type { StreamDirectory } from '#core/ports/streams.ts';
+import type { Stream, StreamDirectory } from '#core/ports/streams.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { earliestVector, headVector, resumeVector } from '#functions/watch/start-vector.ts';
 import type { WatchRequest } from '#functions/watch/watch-request.ts';
@@ -30,11 +30,12 @@ export interface StartParams {
 
 /** @throws {StatusError} NotFound for a named tenant that is not there; what `resumeVector` throws; ServiceUnavailable. */
 export async function findStart(deps: StartDeps, { audience, request, seal }: StartParams): Promise<Start> {
-  const { start, tenants } = request;
+  const { start, tenants, granted } = request;
   if (start.at === 'initial') return initialStart(deps, request);
   if (start.at === 'cursor') {
-    const cursor = deps.cursors.open(start.cursor, audience, tenants);
-    const streams = await deps.streams.list({ tenants }, [...cursor.keys()]);
+    const opened = deps.cursors.open(start.cursor, audience, granted);
+    const listed = await deps.streams.list({ tenants: granted }, [...opened.keys()]);
+    const [streams, cursor] = visibleOf(listed, opened, tenants);
     assertTenantsExist(request, new Set(streams.filter(({ closed }) => !closed).map(({ tenant }) => tenant)));
     return { vector: await resumeVector(deps.log, { tenants, cursor, streams, seal }) };
   }
@@ -56,7 +57,18 @@ async function initialStart({ store }: StartDeps, request: WatchRequest): Promis
 
 /** @throws {StatusError} NotFound for a tenant that the request names and that is not there. */
 export function assertTenantsExist({ tenants, tenantsAreNamed }: WatchRequest, existing: ReadonlySet<string>): void {
-  if (!tenantsAreNamed || tenants === '*') return;
+  if (!tenantsAreNamed || isOpenSet(tenants)) return;
   const missing = tenants.find((name) => !existing.has(name));
   if (missing !== undefined) throw tenantNotFound(missing);
+}
+
+/** Without the streams of tenants that are blocked: the cursor may be from before. */
+function visibleOf(
+  listed: readonly Stream[],
+  cursor: CursorVector,
+  tenants: TenantSet,
+): [streams: readonly Stream[], cursor: CursorVector] {
+  const hidden = new Set(listed.filter(({ tenant }) => !seesTenant({ tenants }, tenant)).map(({ id }) => id));
+  if (hidden.size === 0) return [listed, cursor];
+  return [listed.filter(({ id }) => !hidden.has(id)), new Map([...cursor].filter(([id]) => !hidden.has(id)))];
 }

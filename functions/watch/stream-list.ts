@@ -1,6 +1,6 @@
 /** The directory's streams at one moment, for many feeds at once: each takes those of its tenants. */
 
-import type { TenantSet } from '#core/identity.ts';
+import { isOpenSet, seesTenant, type TenantSet } from '#core/identity.ts';
 import type { Stream } from '#core/ports/streams.ts';
 
 export interface StreamList {
@@ -10,11 +10,19 @@ export interface StreamList {
 export function createStreamList(all: readonly Stream[]): StreamList {
   const byTenant = Map.groupBy(all, ({ tenant }) => tenant);
   return {
-    of: (tenants) => (tenants === '*' ? all : tenants.flatMap((tenant) => byTenant.get(tenant) ?? [])),
+    of(tenants) {
+      if (isOpenSet(tenants)) return all.filter(({ tenant }) => seesTenant({ tenants }, tenant));
+      return tenants.flatMap((tenant) => byTenant.get(tenant) ?? []);
+    },
   };
 }
 
-/** The least set that holds all of these. */
+/** A set that holds all of these. */
 export function unionOf(sets: readonly TenantSet[]): TenantSet {
-  return sets.includes('*') ? '*' : [...new Set(sets.flat())];
+  const names = new Set<string>();
+  for (const tenants of sets) {
+    if (isOpenSet(tenants)) return '*';
+    for (const name of tenants) names.add(name);
+  }
+  return [...names];
 }

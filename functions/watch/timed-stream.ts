@@ -3,7 +3,17 @@
 import type { StatusError } from '#core/status-error.ts';
 
 /** Why a stream ended. `ack`: something lay unacked for too long. `lease`: the membership was not renewed in time. */
-export type WatchEnd = 'client' | 'age' | 'token' | 'slow' | 'shutdown' | 'tenant' | 'error' | 'ack' | 'lease';
+export type WatchEnd =
+  | 'client'
+  | 'age'
+  | 'token'
+  | 'blocked'
+  | 'slow'
+  | 'shutdown'
+  | 'tenant'
+  | 'error'
+  | 'ack'
+  | 'lease';
 
 export type WatchMode = 'broadcast' | 'group';
 
@@ -18,6 +28,7 @@ export interface TimedStream {
   bookmark(): void;
   /** Ends it in peace. */
   finish(): void;
+  /** Ends it with an error: Unauthorized, Forbidden (tenants are lost; whoever asked for all goes on without them) … */
   end(error: StatusError): void;
   /** The connection is gone. */
   closed(): void;

@@ -1,9 +1,22 @@
 /** The errors that end a watch, as its client is told them. */
 
 import { type LogPoint, PositionExpired } from '#core/ports/event-log.ts';
-import { StatusError, toStatusError } from '#core/status-error.ts';
+import { REASON_CODES, StatusError, toStatusError } from '#core/status-error.ts';
 import { LogHole } from '#functions/watch/dense.ts';
 import type { FilterFailed } from '#functions/watch/filter/compile.ts';
+
+/** With the same last event id, the next try would end the same way. */
+const FINAL_CODES: ReadonlySet<number> = new Set([400, 410, 500]);
+
+/**
+ * What becomes of the last event id of a client whose stream ends with this error. Of lost tenants: who asked for all that
+ * it sees goes on without them, from where it is; who named them does not.
+ */
+export function fateOfLastId({ code }: StatusError, tenantsAreNamed: boolean): 'kept' | 'forgotten' | 'renewed' {
+  if (FINAL_CODES.has(code)) return 'forgotten';
+  if (code !== REASON_CODES.Forbidden) return 'kept';
+  return tenantsAreNamed ? 'forgotten' : 'renewed';
+}
 
 /**
  * Whatever was thrown, as a Status. Events that are lost to a client call for a new list.
@@ -70,5 +83,18 @@ export function unackedTooLong(ackWaitMs: number): StatusError {
     'Timeout',
     `an event lay unacked for ${ackWaitMs} ms after all before it were acked: the member was ended, and others get what ` +
       'it did not ack; connect again, and ask for a longer "ackWaitMs" if the work takes longer',
+  );
+}
+
+/** The caller does not see any more what its stream shows. */
+export function tenantsLost(): StatusError {
+  return new StatusError('Forbidden', 'a tenant of this watch is not visible to the token any more; connect again');
+}
+
+export function blocksUnknown(): StatusError {
+  return new StatusError(
+    'ServiceUnavailable',
+    'it cannot be told whether the token is blocked; connect again with the last event id',
+    { details: { retryAfterSeconds: 1 } },
   );
 }

@@ -5,7 +5,7 @@ import type { HttpEnv } from '#http/app.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { textParameter, wordParameter } from '#http/query.ts';
 import { EVENT_TYPES, type EventType } from '#core/event.ts';
-import { seesTenant, visibleTo, type Scope, type TenantSet } from '#core/identity.ts';
+import { type GrantedTenants, grantedTo, seesTenant, visibleTo, type Scope, type TenantSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import { parseLabelSelector } from '#core/label-selector.ts';
 import { dnsLabelProblem } from '#core/names.ts';
@@ -21,6 +21,8 @@ export type WatchStart =
 export interface WatchRequest {
   /** What the caller may see of what it asked for. */
   readonly tenants: TenantSet;
+  /** What cursors are bound to: the same, and those of it that are blocked. */
+  readonly granted: GrantedTenants;
   /** Named by the caller one by one, so each must exist. */
   readonly tenantsAreNamed: boolean;
   readonly selection: Selection;
@@ -40,10 +42,13 @@ export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): Wat
   // A browser sends it to a group too: what its members have processed they say by acks.
   const lastEventId = group ? '' : c.req.header('last-event-id');
   const byLastEventId = lastEventId !== undefined && lastEventId !== '';
-  const visible = visibleTo(c.get('caller'));
+  const caller = c.get('caller');
+  const visible = visibleTo(caller);
   const named = listParameter(c, 'tenants');
+  const chosen = named && visibleTenants(visible, named);
   return {
-    tenants: named ? visibleTenants(visible, named) : visible.tenants,
+    tenants: chosen ?? visible.tenants,
+    granted: chosen ?? grantedTo(caller).tenants,
     tenantsAreNamed: named !== undefined,
     selection: parseSelection(c, kinds),
     // A browser reconnects to the address it was given: what it has processed since then wins over what it asked first.

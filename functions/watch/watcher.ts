@@ -14,10 +14,9 @@ import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
 import type { TimedStream } from '#functions/watch/timed-stream.ts';
 import { furthest, isAhead } from '#functions/watch/vectors.ts';
+import { fateOfLastId } from '#functions/watch/watch-errors.ts';
 
 const MAX_WRITE_BYTES = 256 * 1024;
-/** With the same last event id, the next try would end the same way. */
-const FINAL_CODES: ReadonlySet<number> = new Set([400, 410, 500]);
 
 export interface WatcherDeps {
   readonly feed: Feed;
@@ -141,7 +140,10 @@ export class Watcher implements FeedWatcher, TimedStream {
   end(error: StatusError): void {
     if (this.isClosed) return;
     this.#endedBy = 'error';
-    this.write(errorFrame(error, { forget: FINAL_CODES.has(error.code) }));
+    const fate = fateOfLastId(error, this.#endsWithTenants);
+    // Who has no id yet begins anew.
+    const renewed = fate === 'renewed' && this.#state !== 'starting' ? this.#feed.seal(this.#furthest()) : undefined;
+    this.write(errorFrame(error, fate === 'forgotten' ? '' : renewed));
     this.#close();
   }
 

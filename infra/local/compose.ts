@@ -25,6 +25,7 @@ import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { createAckTokens } from '#core/ack-token.ts';
+import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
 import { createContinueTokens } from '#core/continue-token.ts';
 import { createCursors } from '#core/cursor.ts';
 import type { Audience } from '#core/identity.ts';
@@ -43,12 +44,14 @@ import { loadKinds, registerAll } from '#infra/local/kinds.ts';
 import { runReconciler } from '#infra/local/reconciler.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
+import { timed } from '#infra/local/timed.ts';
 import type { Started } from '#infra/local/started.ts';
 
 /** With what is waited for a connection and for the answer, a request is told within 10 s. */
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** A batch takes 20 ms; with this one a publisher that lost the server without being told is at work again. */
 const PUBLISH_TIMEOUT_MS = 15_000;
+const BLOCKS_TIMEOUT_MS = 2_000;
 
 export interface ComposeOptions {
   readonly config: Config;
@@ -89,6 +92,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     // Dropping a partition waits for its readers.
     retention: pool('retention', 1),
     ops: pool('ops', 1, STATEMENT_TIMEOUT_MS),
+    // Nothing else may hold up the news of a block.
+    blocks: pool('blocks', 1, BLOCKS_TIMEOUT_MS),
   };
   started.push({ name: 'database connections', stop: () => endAll(Object.values(pools)) });
   const metrics = createMetrics(() => readOutboxState(pools.ops));
@@ -144,6 +149,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const { log } = eventLog;
   const streams = postgresStreams(pools.watch);
   const chosen = config.kafka ? 'kafka' : 'postgres';
+  const blocks = await followTokenBlocks(pools.blocks, lifetime.signal);
   watchLogChoice({ sql: pools.ops, streams, log: chosen, onSwitched: stopWithoutLog }, lifetime.signal);
   const hub: Hub = createHub({
     log,
@@ -151,6 +157,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     cursors,
     groups,
     ackTokens,
+    blocks,
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
@@ -166,7 +173,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   });
 
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
-    const authenticated = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer });
+    const authenticated = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer, blocks });
     const shared = { kinds, cursors, authenticate: authenticated, logger: logger.child({ audience }) };
     const api = createApi({
       ...shared,
@@ -254,15 +261,4 @@ async function startBackground({
       signal,
     ),
   ]);
-}
-
-type Fetch = (request: Request, env: HttpBindings) => Response | Promise<Response>;
-
-function timed(fetch: Fetch, metrics: Metrics): Fetch {
-  return async (request, env) => {
-    const stop = metrics.requests.startTimer({ method: request.method });
-    const response = await fetch(request, env);
-    stop({ code: response.status });
-    return response;
-  };
 }

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { type Audience, ROLES, type Role, type TenantSet } from '#core/identity.ts';
 import { dnsLabelProblem } from '#core/names.ts';
 import type { TokenParams } from '#infra/local/development-identity.ts';
+import { DURATION_FORM, parseDuration } from '#infra/local/duration.ts';
 import { StartError, messageOf } from '#infra/local/start-error.ts';
 
 const USAGE = [
@@ -15,8 +16,6 @@ const USAGE = [
   '  --subject   the caller\'s name (default: "development")',
 ].join('\n');
 const AUDIENCES: readonly Audience[] = ['public', 'private'];
-const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-const TTL = /^([1-9]\d{0,5})([smhd])$/;
 const MAX_SUBJECT_CHARACTERS = 253;
 
 /** @throws {StartError} that names the argument, its value and what is allowed. */
@@ -83,11 +82,9 @@ function parseTenants(text: string): TenantSet {
 }
 
 function parseTtl(text: string): number {
-  const [, number, unit] = TTL.exec(text) ?? [];
-  if (number === undefined || unit === undefined) {
-    throw wrong(`--ttl is "${text}"; allowed: a number and s, m, h or d, such as 90s, 15m, 1h, 30d`);
-  }
-  return Number(number) * (SECONDS[unit] ?? 1);
+  const seconds = parseDuration(text);
+  if (seconds === undefined) throw wrong(`--ttl is "${text}"; allowed: ${DURATION_FORM}`);
+  return seconds;
 }
 
 function parseSubject(text: string): string {

@@ -26,6 +26,7 @@ import { audienceClaim, authenticate } from '#http/authenticate.ts';
 import testKinds from '#test/http/kinds.ts';
 import type { Grant, Target } from '#test/http/target.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { noBlocks } from '#test/support/no-blocks.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 
 const ISSUER = 'plumbline/test';
@@ -65,7 +66,12 @@ export async function startApiServer({
     kinds,
     cursors: createCursors(box),
     continueTokens: createContinueTokens(box),
-    authenticate: authenticate({ keys: createLocalJWKSet({ keys: [jwk] }), audience: ownAudience, issuer: ISSUER }),
+    authenticate: authenticate({
+      keys: createLocalJWKSet({ keys: [jwk] }),
+      audience: ownAudience,
+      issuer: ISSUER,
+      blocks: noBlocks,
+    }),
     version: 'test',
     logger,
   });
@@ -85,12 +91,18 @@ export async function startApiServer({
     );
   }
 
-  function token({ roles, tenants, audience = ownAudience, ttlSeconds = 600 }: Grant): Promise<string> {
+  function token({
+    roles,
+    tenants,
+    audience = ownAudience,
+    subject = 'test',
+    ttlSeconds = 600,
+  }: Grant): Promise<string> {
     return new SignJWT({ roles, tenants })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'test' })
       .setIssuer(ISSUER)
       .setAudience(audienceClaim(audience))
-      .setSubject('test')
+      .setSubject(subject)
       .setExpirationTime(Math.floor(Date.now() / 1000) + ttlSeconds)
       .sign(privateKey);
   }

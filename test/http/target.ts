@@ -7,6 +7,8 @@ export interface Grant {
   readonly tenants: TenantSet;
   /** @default the target's */
   readonly audience?: Audience;
+  /** @default test */
+  readonly subject?: string;
   /** Until it expires; negative for one that has. @default 600 */
   readonly ttlSeconds?: number;
 }

@@ -50,6 +50,8 @@ describe('the serving role', () => {
     ['change the log', 'update plumbline.event_log set name = name'],
     ['let a held stream go on', 'select plumbline.quarantine_retry(1)'],
     ['redefine a kind', "update plumbline.kind set redact = '{}'"],
+    ['block a token', "insert into plumbline.token_block (subject, reason) values ('ann', 'none')"],
+    ['let a blocked token in', 'delete from plumbline.token_block'],
     ['empty the objects', 'truncate plumbline.resource'],
   ])('cannot %s', async (_, statement) => {
     expect((await refusalOf(server.unsafe(statement))).code).toBe('42501');

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
-import type { TenantSet } from '#core/identity.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { createTenants, type PreparedDatabase, prepareDatabase } from '#test/support/prepared-database.ts';
 import { openSse, type SseClient, type SseEvent } from '#test/support/sse-client.ts';
@@ -93,7 +92,7 @@ test('a watch that resumes in another process gets the last events of a deleted 
 
 async function open(
   { baseUrl, token }: WatchServer,
-  tenants: TenantSet,
+  tenants: '*' | readonly string[],
   query: Readonly<Record<string, string>> = {},
 ): Promise<SseClient> {
   const named = tenants === '*' ? {} : { tenants: tenants.join(',') };

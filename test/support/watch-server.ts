@@ -22,6 +22,7 @@ import { createWatch } from '#functions/watch/handler.ts';
 import { createHub } from '#functions/watch/hub.ts';
 import { audienceClaim, authenticate } from '#http/authenticate.ts';
 import testKinds from '#test/http/kinds.ts';
+import { noBlocks } from '#test/support/no-blocks.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 
 export interface WatchServer {
@@ -58,6 +59,7 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
     groups,
     ackTokens,
     onRedelivery: ignore,
+    blocks: noBlocks,
     onIsolationViolation: ignore,
     onFilterError: ignore,
     onError: ignore,
@@ -74,7 +76,12 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
     store: postgresResources(sql),
     kinds: createKindRegistry([...SHIPPED_KINDS, ...testKinds]),
     cursors,
-    authenticate: authenticate({ keys: createLocalJWKSet({ keys: [jwk] }), audience: 'public', issuer: ISSUER }),
+    authenticate: authenticate({
+      keys: createLocalJWKSet({ keys: [jwk] }),
+      audience: 'public',
+      issuer: ISSUER,
+      blocks: noBlocks,
+    }),
     transport: socketSse,
     logger: silentLogger,
   });

@@ -3,7 +3,7 @@
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { type DeadLetterRow, letterColumns, toDeadLetter } from '#adapters/postgres/watch-groups/dead-letters.ts';
 import { laneColumns, markColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
-import type { TenantSet } from '#core/identity.ts';
+import type { GrantedTenants } from '#core/identity.ts';
 import type {
   AssignedLane,
   HeldLane,
@@ -131,7 +131,7 @@ export function groupMembers(sql: Sql): Members {
 }
 
 /** The canonical form that tells groups apart. */
-export function tenantsText(tenants: TenantSet): string {
+export function tenantsText(tenants: GrantedTenants): string {
   return tenants === '*' ? '*' : [...new Set(tenants)].toSorted().join(',');
 }
 

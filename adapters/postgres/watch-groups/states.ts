@@ -2,7 +2,7 @@
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { tenantsText } from '#adapters/postgres/watch-groups/members.ts';
-import type { Audience, Scope } from '#core/identity.ts';
+import type { Audience, GrantedTenants } from '#core/identity.ts';
 import type { GroupIdentity, GroupState, LaneState, WatchGroups } from '#core/ports/watch-groups.ts';
 
 type States = Pick<WatchGroups, 'list' | 'get' | 'laneStates'>;
@@ -23,16 +23,16 @@ type LaneRow = Omit<LaneState, 'member' | 'unackedSince'> & {
 
 export function groupStates(sql: Sql): States {
   return {
-    async list(audience: Audience, scope: Scope, owner: string | undefined): Promise<readonly GroupState[]> {
+    async list(audience: Audience, tenants: GrantedTenants, owner: string | undefined): Promise<readonly GroupState[]> {
       const rows = await guarded(
         'watch groups',
         () => sql<StateRow[]>`
         select ${stateColumns(sql)} from plumbline.watch_group g where g.audience = ${audience} and g.ended_at = 'infinity'
           ${owner === undefined ? sql`` : sql`and g.owner = ${owner}`}
           ${
-            scope.tenants === '*'
+            tenants === '*'
               ? sql``
-              : sql`and g.tenants <> '*' and string_to_array(g.tenants, ',') <@ ${[...scope.tenants]}::text[]`
+              : sql`and g.tenants <> '*' and string_to_array(g.tenants, ',') <@ ${[...tenants]}::text[]`
           }
         order by g.owner, g.name, g.id`,
       );

@@ -7,13 +7,13 @@
  * refused, a position is set by hand. What was delivered before is then counted as an attempt.
  */
 
-import type { Audience, Scope, TenantSet } from '#core/identity.ts';
+import type { Audience, GrantedTenants } from '#core/identity.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 
 /** Groups are the same when all of this is: two owners, or two audiences, never share one by its name. */
 export interface GroupIdentity {
   readonly audience: Audience;
-  readonly tenants: TenantSet;
+  readonly tenants: GrantedTenants;
   /** The subject of its members' tokens. */
   readonly owner: string;
   /** A DNS label. */
@@ -202,8 +202,8 @@ export interface WatchGroups {
     letters: readonly { readonly group: bigint; readonly id: bigint }[],
   ): Promise<readonly AckResult[]>;
 
-  /** The groups of an audience whose tenants are all in the scope; of one owner, unless all are asked for. */
-  list(audience: Audience, scope: Scope, owner: string | undefined): Promise<readonly GroupState[]>;
+  /** The groups of an audience whose tenants are all among these; of one owner, unless all are asked for. */
+  list(audience: Audience, tenants: GrantedTenants, owner: string | undefined): Promise<readonly GroupState[]>;
   get(identity: GroupIdentity): Promise<GroupState | undefined>;
   laneStates(group: bigint): Promise<readonly LaneState[]>;
 

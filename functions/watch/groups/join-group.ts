@@ -2,6 +2,7 @@
 
 import type { Context } from 'hono';
 
+import { isOpenSet } from '#core/identity.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
@@ -13,6 +14,7 @@ import type { GroupRequest } from '#functions/watch/groups/group-request.ts';
 import { GroupSession } from '#functions/watch/groups/session.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { assertTenantsExist } from '#functions/watch/start.ts';
+import { viewOf } from '#functions/watch/view.ts';
 import type { WatchRequest } from '#functions/watch/watch-request.ts';
 
 export interface JoinDeps {
@@ -30,13 +32,14 @@ export async function joinGroup(
   { name, start, limits, ackWaitMs }: GroupRequest,
   headers: Readonly<Record<string, string>>,
 ): Promise<Response> {
-  const { audience, subject, expiresAtMs } = c.get('caller');
-  const { tenants, selection } = request;
+  const caller = c.get('caller');
+  const { audience, subject } = caller;
+  const { tenants, granted, tenantsAreNamed, selection } = request;
   const open = (await streams.list({ tenants })).map(({ tenant }) => tenant);
   assertTenantsExist(request, new Set(open));
   hub.assertRunning();
   const leaseEndsAtMs = performance.now() + LEASE_MS;
-  const identity = { audience, tenants, owner: subject, name };
+  const identity = { audience, tenants: granted, owner: subject, name };
   const membership = await groups.join({ ...identity, selection: selection.key, start, leaseMs: LEASE_MS });
   try {
     hub.assertRunning();
@@ -59,12 +62,12 @@ export async function joinGroup(
     ackWaitMs,
     leaseEndsAtMs,
   });
-  hub.register(session, expiresAtMs);
+  hub.register(session, viewOf(caller, granted, tenantsAreNamed));
   const { member, isNew, droppedAt } = membership;
   session.write(
     SSE_OPENING +
       groupReadyFrame({
-        tenants: tenants === '*' ? '*' : open.toSorted(),
+        tenants: isOpenSet(tenants) ? '*' : open.toSorted(),
         group: { name, member: String(member), isNew, ...(droppedAt && { droppedAt: droppedAt.toISOString() }) },
       }),
   );

@@ -104,7 +104,7 @@ export class GroupSession implements TimedStream {
   end(error: StatusError, endedBy: WatchEnd = 'error'): void {
     if (this.#isClosed) return;
     this.#endedBy = endedBy;
-    this.#writer.now(errorFrame(error, { forget: false }));
+    this.#writer.now(errorFrame(error, undefined));
     this.#close();
   }
 
@@ -117,12 +117,13 @@ export class GroupSession implements TimedStream {
     this.lanes.stop();
   }
 
-  /** Takes lanes; those that it does not hold any more were dropped before. */
+  /** Takes lanes; those that it does not hold any more were dropped before. Tenants that are blocked wait. */
   take(assigned: readonly AssignedLane[], ranges: ReadonlyMap<bigint, LogRange>): void {
     if (this.#isClosed) return;
-    this.lanes.take(assigned, ranges, performance.now());
+    const visible = assigned.filter(({ tenant }) => seesTenant({ tenants: this.#deps.tenants }, tenant));
+    this.lanes.take(visible, ranges, performance.now());
     this.#letters.clear();
-    for (const each of assigned) {
+    for (const each of visible) {
       const lane = each.retries.length > 0 ? this.lanes.find(each) : undefined;
       for (const letter of lane ? each.retries : []) {
         if (lane?.isNewLetter(letter.id)) this.#letters.set(letter.id, { lane, letter });

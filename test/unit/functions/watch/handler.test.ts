@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import type { ResourceStore, Snapshot } from '#core/ports/resources.ts';
+import { noBlocks } from '#test/support/no-blocks.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
@@ -91,6 +92,7 @@ function world(...ids: readonly number[]): World {
   const shared = { log, streams: directory, cursors: plainCursors, ...noGroups };
   const hub = createHub({
     ...shared,
+    blocks: noBlocks,
     onRedelivery: ignore,
     onIsolationViolation: ignore,
     onFilterError: ignore,

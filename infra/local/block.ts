@@ -1,0 +1,22 @@
+/** `npm run -s block -- --subject jane --reason "…"`: takes from tokens what they grant, at all servers of the database. */
+
+import { userInfo } from 'node:os';
+import { addTokenBlock } from '#adapters/postgres/token-block-list.ts';
+import { parseBlockArguments } from '#infra/local/block-arguments.ts';
+import { runCommand } from '#infra/local/command.ts';
+import { describeBlock, onBlockList } from '#infra/local/block-list.ts';
+
+await runCommand(async function block() {
+  const { block, reason, forSeconds } = parseBlockArguments(process.argv.slice(2));
+  await onBlockList((sql) => addTokenBlock(sql, { block, reason, forSeconds, by: operator() }));
+  process.stdout.write(`${describeBlock(block)} is blocked; servers obey within 5 s\n`);
+});
+
+/** Not every process has a user with a name, such as one in a container. */
+function operator(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
+}

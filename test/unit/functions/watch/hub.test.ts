@@ -1,0 +1,86 @@
+import { afterEach, expect, test, vi } from 'vitest';
+
+import type { TokenBlocks } from '#core/ports/token-blocks.ts';
+import type { StatusError } from '#core/status-error.ts';
+import { createBlockSet } from '#core/token-block.ts';
+import { createHub, type Hub } from '#functions/watch/hub.ts';
+import type { TimedStream, WatchEnd } from '#functions/watch/timed-stream.ts';
+import { viewOf } from '#functions/watch/view.ts';
+import { fakeDirectory, fakeLog, noGroups, plainCursors } from '#test/unit/functions/watch/fakes.ts';
+
+let hub: Hub | undefined;
+afterEach(() => hub?.stop());
+
+const ignore = (): void => undefined;
+const caller = { audience: 'public', subject: 'ann', roles: [], tenants: '*', expiresAtMs: Infinity } as const;
+
+interface Stream extends TimedStream {
+  readonly errors: readonly StatusError[];
+}
+
+function streamOf(): Stream {
+  const errors: StatusError[] = [];
+  return {
+    mode: 'broadcast',
+    isClosed: false,
+    endedBy: undefined,
+    errors,
+    blockedMs: () => 0,
+    bookmark: ignore,
+    finish: ignore,
+    end: (error) => void errors.push(error),
+    closed: ignore,
+  };
+}
+
+function startHub(blocks: TokenBlocks): WatchEnd[] {
+  const ends: WatchEnd[] = [];
+  hub = createHub({
+    log: fakeLog(),
+    streams: fakeDirectory(),
+    cursors: plainCursors,
+    ...noGroups,
+    blocks,
+    onRedelivery: ignore,
+    onFilterError: ignore,
+    onIsolationViolation: ignore,
+    onError: ignore,
+    onOpen: ignore,
+    onEnd: (end) => void ends.push(end),
+  });
+  return ends;
+}
+
+test('streams end when it could not be told for a minute who is blocked, and not before', async () => {
+  const known = createBlockSet([]);
+  const blocks = { known, ageMs: 59_000, current: async () => known };
+  const ends = startHub(blocks);
+  const stream = streamOf();
+  hub?.register(stream, viewOf(caller, '*', false));
+  const other = streamOf();
+  hub?.register(other, viewOf({ ...caller, expiresAtMs: 0 }, '*', false));
+  // Both were looked at.
+  await vi.waitFor(() => expect(other.errors).toMatchObject([{ code: 401 }]));
+  expect(stream.errors).toEqual([]);
+  blocks.ageMs = 61_000;
+  await vi.waitFor(() => expect(stream.errors).toMatchObject([{ code: 503 }]));
+  expect(ends).toEqual(['token', 'error']);
+});
+
+test('whatever is registered obeys the blocks, also those that came before it was', async () => {
+  const blocks = {
+    known: createBlockSet([{ subject: 'ann', tenant: 'acme' }]),
+    ageMs: 0,
+    current: async () => blocks.known,
+  };
+  const ends = startHub(blocks);
+  const [all, acme, other] = [streamOf(), streamOf(), streamOf()];
+  hub?.register(all, viewOf(caller, '*', false));
+  hub?.register(acme, viewOf(caller, ['acme', 'zoo'], true));
+  hub?.register(other, viewOf(caller, ['zoo'], true));
+  await vi.waitFor(() => expect([all.errors, acme.errors]).toMatchObject([[{ code: 403 }], [{ code: 403 }]]));
+  expect(other.errors).toEqual([]);
+  blocks.known = createBlockSet([{ subject: 'ann' }]);
+  await vi.waitFor(() => expect(other.errors).toMatchObject([{ code: 401 }]));
+  expect(ends).toEqual(['blocked', 'blocked', 'blocked']);
+});
