@@ -125,10 +125,14 @@ create trigger lane_begins_anew before update of fence on plumbline.group_lane
 -- Open streams of the group's tenants that it has no lanes of.
 create function plumbline.missing_streams(p_group bigint) returns setof bigint
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select s.id from plumbline.watch_group g join plumbline.stream s
-    on g.tenants = '*' or s.tenant = any (string_to_array(g.tenants, ','))
-  where g.id = p_group and s.closed_at is null and not exists (
-    select from plumbline.group_lane l where l.watch_group = p_group and l.stream = s.id and l.lane = 0)
+  with named as materialized (
+    select tenant from plumbline.watch_group g, unnest(string_to_array(g.tenants, ',')) tenant where g.id = p_group
+  )
+  -- Looked up in a hash table, whatever the planner thinks: a thousand times a thousand comparisons take 300 ms.
+  select s.id from plumbline.stream s
+  where s.closed_at is null and (s.tenant in (select tenant from named) or '*' in (select tenant from named))
+    and not exists (
+      select from plumbline.group_lane l where l.watch_group = p_group and l.stream = s.id and l.lane = 0)
 $$;
 
 -- Streams of the group that will bring it nothing any more: closed, all of it in the log, and confirmed in every lane.

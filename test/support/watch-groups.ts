@@ -68,8 +68,12 @@ export function groupWorld(sql: Sql): GroupWorld {
     },
 
     async endPatience(group) {
-      await sql`update plumbline.group_lane set hand_over_by = clock_timestamp() - interval '1 second'
-        where watch_group = ${String(group)}::bigint and next_member is not null`;
+      // Locks in the order of all others.
+      await sql`update plumbline.group_lane l set hand_over_by = clock_timestamp() - interval '1 second'
+        from (select stream, lane from plumbline.group_lane
+          where watch_group = ${String(group)}::bigint and next_member is not null order by stream, lane for update) w
+        where l.watch_group = ${String(group)}::bigint and l.stream = w.stream and l.lane = w.lane
+          and l.next_member is not null`;
     },
 
     async handOver(group) {
