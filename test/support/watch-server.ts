@@ -45,10 +45,10 @@ const cursors = createCursors(box);
 const ackTokens = createAckTokens(box);
 
 export async function startWatchServer(sql: Sql): Promise<WatchServer> {
-  const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: (): void => undefined };
+  const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: [] as (() => void)[] };
   const postgresLog = postgresEventLog(sql);
   const log = { ...postgresLog, tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)) };
-  const streams = { ...postgresStreams(sql), onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
+  const streams = { ...postgresStreams(sql), onChange: (tell: () => void) => void news.ofStreams.push(tell) };
   const groups = postgresWatchGroups(sql);
   const ignore = (): void => undefined;
   const hub = createHub({
@@ -87,7 +87,9 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
     cursors,
     token,
     tellOfEvents: (stream) => news.ofEvents(stream),
-    tellOfStreams: () => news.ofStreams(),
+    tellOfStreams() {
+      for (const tell of news.ofStreams) tell();
+    },
     async stop() {
       await hub.stop();
       await server.stop();

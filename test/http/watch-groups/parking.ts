@@ -1,3 +1,4 @@
+import { clientOf } from '#test/http/client.ts';
 import { describe, expect, test } from 'vitest';
 
 import { uniqueName } from '#test/http/resource-api/world.ts';
@@ -28,6 +29,56 @@ export function parking(open: OpenTarget): void {
       expect(next.data.attempt).toBe(1);
       expect(await world.ack(next.id)).toBe('Acked');
       expect(deliveriesOf(client, uid)).toEqual(['0', '1']);
+    });
+  });
+
+  describe('a parked event', () => {
+    /** A member, and the dead letter of an object's first event; the second is delivered. */
+    async function parked(group: string): Promise<{ client: SseClient; uid: string; letters: string; id: string }> {
+      const client = await world.join(group, { start: 'now', maxAttempts: '1', window: '1' });
+      const uid = await world.write(uniqueName('w'), 2);
+      await refuse(client, uid, 1);
+      await client.waitFor(isOf(uid, 1));
+      const letters = `/watch/v1/groups/${group}/deadletters`;
+      const { items } = (await world.member.get(letters)).body;
+      expect(items).toHaveLength(1);
+      expect(items[0]).toMatchObject({ attempts: 1, tenant: world.tenant });
+      return { client, uid, letters, id: items[0].id };
+    }
+
+    const act = async (path: string): Promise<number> => {
+      const admin = await clientOf(world.target, { ...world.owner, roles: ['admin'] });
+      return (await admin.post(path, { reason: 'the consumer was mended' })).status;
+    };
+
+    test('that is asked for again is delivered ahead of its lane, and says so; its ack ends it and nothing else', async () => {
+      const { client, uid, letters, id } = await parked(uniqueName('parking'));
+      expect(await act(`${letters}/${id}/retry`)).toBe(200);
+      const again = await client.waitFor(isOf(uid, 0));
+      expect([again.event, again.data.deadletter]).toEqual(['ADDED', id]);
+      expect(await world.ack(again.id)).toBe('Acked');
+      expect((await world.member.get(letters)).body.items).toEqual([]);
+      expect(await world.ack(again.id)).toBe('Duplicate');
+      const next = client.events.find(isOf(uid, 1));
+      expect(await world.ack(next?.id)).toBe('Acked');
+      expect(deliveriesOf(client, uid).map((line) => line.slice(0, 1))).toEqual(['0', '1', '0']);
+    });
+
+    test('that is refused again stays parked, until it is asked for again', async () => {
+      const { client, uid, letters, id } = await parked(uniqueName('parking'));
+      for (let attempt = 2; attempt <= 3; attempt += 1) {
+        expect(await act(`${letters}/${id}/retry`)).toBe(200);
+        expect(await world.nack((await client.waitFor(isOf(uid, 0))).id)).toBe('Acked');
+        expect((await world.member.get(letters)).body.items).toMatchObject([{ id, attempts: attempt }]);
+      }
+    });
+
+    test('that is skipped is gone, whatever is acked later', async () => {
+      const { client, uid, letters, id } = await parked(uniqueName('parking'));
+      expect(await act(`${letters}/${id}/skip`)).toBe(200);
+      expect((await world.member.get(letters)).body.items).toEqual([]);
+      expect(await world.ack(client.events.find(isOf(uid, 1))?.id)).toBe('Acked');
+      expect(await act(`${letters}/${id}/retry`)).toBe(404);
     });
   });
 

@@ -4,10 +4,12 @@ import { describe } from 'vitest';
 
 import type { OpenDeployment, OpenTarget } from '#test/http/target.ts';
 import { acks } from '#test/http/watch-groups/acks.ts';
+import { admin } from '#test/http/watch-groups/admin.ts';
 import { delivery } from '#test/http/watch-groups/delivery.ts';
 import { members } from '#test/http/watch-groups/members.ts';
 import { parameters } from '#test/http/watch-groups/parameters.ts';
 import { parking } from '#test/http/watch-groups/parking.ts';
+import { tenants } from '#test/http/watch-groups/tenants.ts';
 
 export function watchGroupsSuite(open: OpenDeployment): void {
   const users: OpenTarget = async () => (await open()).targets.public;
@@ -17,4 +19,6 @@ export function watchGroupsSuite(open: OpenDeployment): void {
   describe('parking', () => parking(users));
   describe('members', () => members(users));
   describe('acks', () => acks(open));
+  describe('administration', () => admin(open));
+  describe('tenants', () => tenants(users));
 }
