@@ -647,6 +647,21 @@ begin
 end
 $$;
 
+-- Makes a group as if it were new, with the members that it has. False when the group is gone.
+create function plumbline.reset_group(p_group bigint, p_by text, p_reason text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not plumbline.seek_group(p_group, 'earliest', '{}', '{}', '{}', p_by, p_reason) then
+    return false;
+  end if;
+  perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
+  delete from plumbline.group_dead_letter where watch_group = p_group;
+  insert into plumbline.group_action (watch_group, deed, done_by, reason)
+    values (p_group, 'reset: parked events are forgotten', p_by, p_reason);
+  return true;
+end
+$$;
+
 -- Removes all that a group has but its row. That row is the caller's, locked.
 create function plumbline.end_group(p_group bigint, p_was_deleted boolean) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -730,5 +745,5 @@ $$;
 
 grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
   plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
-  plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.delete_group,
-  plumbline.drop_idle_groups to plumbline_server;
+  plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
+  plumbline.delete_group, plumbline.drop_idle_groups to plumbline_server;

@@ -112,11 +112,13 @@ describe('a group', () => {
     await world.join({ ...request, owner });
     await world.join(newGroup('*', { owner }));
     const tenantsSeen = async (tenants: JoinRequest['tenants']): Promise<unknown> =>
-      (await world.groups.list('public', { tenants }, owner)).map((group) => group.tenants);
+      (await world.groups.list({ audience: 'public', scope: { tenants }, owner }, 0n, 10)).map(
+        (group) => group.tenants,
+      );
     expect(await tenantsSeen('*')).toHaveLength(2);
     expect(await tenantsSeen(['acme', 'globex', 'other'])).toEqual([['acme', 'globex']]);
     expect(await tenantsSeen(['acme'])).toEqual([]);
-    expect(await world.groups.list('private', { tenants: '*' }, owner)).toEqual([]);
+    expect(await world.groups.list({ audience: 'private', scope: { tenants: '*' }, owner }, 0n, 10)).toEqual([]);
   });
 });
 
@@ -148,6 +150,18 @@ describe('seek', () => {
       expect(lane.confirmed).toEqual(lane.stream === acme ? { seq: 4n, position: 44n } : { seq: 0n, position: 0n });
     }
   });
+});
+
+test('a reset makes a group as if it were new, with its members', async () => {
+  const { group, member } = await world.join(request);
+  const lane = await world.firstLane(member);
+  const letter = { tenant: lane.tenant, event: '{}', type: 'ADDED', attempts: 16, reason: 'test' };
+  await world.groups.park(lane, { ...letter, point: { seq: 2n, position: 2n } });
+  await world.groups.reset(group, ACT);
+  expect(await world.groups.deadLetters(group, 0n, 10)).toEqual({ letters: [], more: false });
+  expect(await world.firstLane(member)).toMatchObject({ confirmed: undefined, fence: lane.fence + 1n });
+  await world.groups.delete(group, ACT);
+  await expect(world.groups.reset(group, ACT)).rejects.toMatchObject({ reason: 'NotFound' });
 });
 
 describe('a tenant that goes', () => {
@@ -200,7 +214,7 @@ describe('a tenant that goes', () => {
     const rows = await world.rows(group);
     expect(rows.length).toBe(16);
     expect(rows.some((row) => row.stream === stream)).toBe(false);
-    expect(await world.groups.deadLetters(group, 0n, 10)).toEqual([]);
+    expect(await world.groups.deadLetters(group, 0n, 10)).toEqual({ letters: [], more: false });
     await world.groups.renew([member], LONG_LEASE_MS);
     expect((await world.rows(group)).length).toBe(16);
   });

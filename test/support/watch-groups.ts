@@ -2,6 +2,7 @@
 
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
+import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { AssignedLane, GroupOwner, JoinRequest, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
 
 export const LONG_LEASE_MS = 600_000;
@@ -23,7 +24,7 @@ export function newGroup(tenants: JoinRequest['tenants'], changes: Partial<JoinR
 
 /** What the superuser does to groups behind their back, and what it sees. */
 export interface GroupWorld {
-  readonly groups: WatchGroups;
+  readonly groups: WatchGroups & WatchGroupAdmin;
   join(request: JoinRequest): Promise<Membership>;
   /** The member's lease has run out; nobody has noticed yet. */
   expire(...members: readonly bigint[]): Promise<void>;
