@@ -125,10 +125,14 @@ create trigger lane_begins_anew before update of fence on plumbline.group_lane
 -- Open streams of the group's tenants that it has no lanes of.
 create function plumbline.missing_streams(p_group bigint) returns setof bigint
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select s.id from plumbline.watch_group g join plumbline.stream s
-    on g.tenants = '*' or s.tenant = any (string_to_array(g.tenants, ','))
-  where g.id = p_group and s.closed_at is null and not exists (
-    select from plumbline.group_lane l where l.watch_group = p_group and l.stream = s.id and l.lane = 0)
+  with named as materialized (
+    select tenant from plumbline.watch_group g, unnest(string_to_array(g.tenants, ',')) tenant where g.id = p_group
+  )
+  -- Looked up in a hash table, whatever the planner thinks: a thousand times a thousand comparisons take 300 ms.
+  select s.id from plumbline.stream s
+  where s.closed_at is null and (s.tenant in (select tenant from named) or '*' in (select tenant from named))
+    and not exists (
+      select from plumbline.group_lane l where l.watch_group = p_group and l.stream = s.id and l.lane = 0)
 $$;
 
 -- Streams of the group that will bring it nothing any more: closed, all of it in the log, and confirmed in every lane.
@@ -643,6 +647,21 @@ begin
 end
 $$;
 
+-- Makes a group as if it were new, with the members that it has. False when the group is gone.
+create function plumbline.reset_group(p_group bigint, p_by text, p_reason text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not plumbline.seek_group(p_group, 'earliest', '{}', '{}', '{}', p_by, p_reason) then
+    return false;
+  end if;
+  perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
+  delete from plumbline.group_dead_letter where watch_group = p_group;
+  insert into plumbline.group_action (watch_group, deed, done_by, reason)
+    values (p_group, 'reset: parked events are forgotten', p_by, p_reason);
+  return true;
+end
+$$;
+
 -- Removes all that a group has but its row. That row is the caller's, locked.
 create function plumbline.end_group(p_group bigint, p_was_deleted boolean) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -726,5 +745,5 @@ $$;
 
 grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
   plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
-  plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.delete_group,
-  plumbline.drop_idle_groups to plumbline_server;
+  plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
+  plumbline.delete_group, plumbline.drop_idle_groups to plumbline_server;

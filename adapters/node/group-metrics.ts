@@ -1,7 +1,7 @@
 /** Prometheus metrics of watch groups. */
 
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { WatchGroupTotals } from '#core/ports/watch-groups.ts';
+import type { WatchGroupTotals } from '#core/ports/watch-group-admin.ts';
 
 export interface GroupMetrics {
   readonly redeliveries: Counter;

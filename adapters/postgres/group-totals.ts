@@ -1,7 +1,7 @@
 /** How watch groups are doing, for metrics. */
 
 import type { Sql } from '#adapters/postgres/client.ts';
-import type { WatchGroupTotals } from '#core/ports/watch-groups.ts';
+import type { WatchGroupTotals } from '#core/ports/watch-group-admin.ts';
 
 /** Counts with a bound: a scrape must not cost more the worse things are. */
 const COUNTED = 10_000;

@@ -6,19 +6,20 @@ import { groupAcks } from '#adapters/postgres/watch-groups/acks.ts';
 import { groupDeadLetters } from '#adapters/postgres/watch-groups/dead-letters.ts';
 import { groupMembers } from '#adapters/postgres/watch-groups/members.ts';
 import { groupStates } from '#adapters/postgres/watch-groups/states.ts';
-import type { AdminAct, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { AdminAct, WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
+import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { StatusError } from '#core/status-error.ts';
 
 const CHANGE_FLOOR_MS = 2_000;
 
-export function postgresWatchGroups(sql: Sql): WatchGroups {
+export function postgresWatchGroups(sql: Sql): WatchGroups & WatchGroupAdmin {
   return {
     ...groupMembers(sql),
     ...groupAcks(sql),
     ...groupDeadLetters(sql),
     ...groupStates(sql),
 
-    async seek(group: bigint, to: Parameters<WatchGroups['seek']>[1], { by, reason }: AdminAct): Promise<void> {
+    async seek(group: bigint, to: Parameters<WatchGroupAdmin['seek']>[1], { by, reason }: AdminAct): Promise<void> {
       const points = typeof to === 'string' ? [] : [...to];
       const [row] = await guarded(
         'watch group',
@@ -26,6 +27,15 @@ export function postgresWatchGroups(sql: Sql): WatchGroups {
         select plumbline.seek_group(${String(group)}::bigint, ${typeof to === 'string' ? to : 'points'},
           ${points.map(([stream]) => String(stream))}::bigint[], ${points.map(([, { seq }]) => String(seq))}::bigint[],
           ${points.map(([, { position }]) => String(position))}::bigint[], ${by}, ${reason}) as "isThere"`,
+      );
+      if (!row?.isThere) throw new StatusError('NotFound', 'the group was deleted');
+    },
+
+    async reset(group: bigint, { by, reason }: AdminAct): Promise<void> {
+      const [row] = await guarded(
+        'watch group',
+        () => sql<{ isThere: boolean }[]>`
+        select plumbline.reset_group(${String(group)}::bigint, ${by}, ${reason}) as "isThere"`,
       );
       if (!row?.isThere) throw new StatusError('NotFound', 'the group was deleted');
     },

@@ -3,11 +3,11 @@
 import { pause } from '#loop/pause.ts';
 import type { Leases } from '#core/ports/leases.ts';
 import type { Retention } from '#core/ports/retention.ts';
-import type { WatchGroups } from '#core/ports/watch-groups.ts';
+import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 
 export interface RunRetentionDeps {
   readonly retention: Retention;
-  readonly groups: Pick<WatchGroups, 'dropIdle'>;
+  readonly groups: Pick<WatchGroupAdmin, 'dropIdle'>;
   readonly leases: Leases;
   /** How long events are kept. */
   readonly olderThanMs: number;

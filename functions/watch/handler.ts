@@ -9,11 +9,13 @@ import { type Caller, isOpenSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
+import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { SSE_OPENING } from '#core/sse.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
+import { routeGroupAdmin } from '#functions/watch/group-admin/routes.ts';
 import { answerAcks } from '#functions/watch/groups/answer-acks.ts';
 import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
@@ -25,7 +27,7 @@ import { Watcher } from '#functions/watch/watcher.ts';
 
 export interface WatchDeps extends StartDeps {
   readonly hub: Hub;
-  readonly groups: WatchGroups;
+  readonly groups: WatchGroups & WatchGroupAdmin;
   readonly ackTokens: AckTokens;
   readonly onFencedAcks: (count: number) => void;
   readonly kinds: KindRegistry;
@@ -49,6 +51,11 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   // The headers of a stream that is not opened say nothing.
   app.all('/watch/v1/events', methods({ GET: watchEvents }, { head: false }));
   app.all('/watch/v1/acks', methods({ POST: acknowledge }));
+  app.use('/watch/v1/groups/*', (c, next) => {
+    assertMayWatch(c.get('caller'));
+    return next();
+  });
+  routeGroupAdmin(app, deps);
   return app;
 
   async function acknowledge(c: Context<HttpEnv>): Promise<Response> {

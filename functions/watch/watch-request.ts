@@ -96,13 +96,14 @@ function assertParameters(c: Context<HttpEnv>): void {
   }
 }
 
-function listParameter(c: Context<HttpEnv>, name: string): readonly string[] | undefined {
+export function listParameter(c: Context<HttpEnv>, name: string): readonly string[] | undefined {
   const text = textParameter(c, name);
   if (text === undefined) return undefined;
   return [...new Set(text.split(','))];
 }
 
-function visibleTenants(visible: Scope, names: readonly string[]): readonly string[] {
+/** @throws {StatusError} BadRequest for what is no name; NotFound for a tenant that is not in the scope. */
+export function visibleTenants(visible: Scope, names: readonly string[]): readonly string[] {
   for (const name of names) {
     const problem = dnsLabelProblem(name);
     if (problem !== undefined) {

@@ -20,8 +20,7 @@ import {
 } from '#test/http/watch/world.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
-
-const DAY_MS = 86_400_000;
+import { removeByRetention } from '#test/support/removed-events.ts';
 
 let database: TestDatabase | undefined;
 let dataDir: string | undefined;
@@ -104,7 +103,7 @@ describe('a cursor', () => {
   test('whose next event was removed by retention is refused with the earliest cursor, and one that lost nothing is not', async () => {
     const { tenant, cursors } = await threeEvents();
     const query = { tenants: tenant.name };
-    await removeByRetention(tenant.name, 2);
+    await removeByRetention(sql, tenant.name, 2);
     for (const from of cursors.slice(0, 2)) {
       const { status, body } = await watches.refused({ ...query, from }, { grant: EVERYONE });
       expect(status).toBe(410);
@@ -160,14 +159,3 @@ describe('a cursor', () => {
     await starting;
   }
 });
-
-/** As if the tenant's first events had been published four days ago, and are kept for one. */
-async function removeByRetention(tenant: string, lastSeq: number): Promise<void> {
-  const [day, next] = [4, 3].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
-  await sql.unsafe(`create table plumbline.event_log_${day?.replaceAll('-', '')} partition of plumbline.event_log
-    for values from ('${day} 00:00:00+00') to ('${next} 00:00:00+00')`);
-  await sql`update plumbline.event_log e set published_at = ${`${day} 12:00:00+00`}::timestamptz
-    from plumbline.stream s where e.stream = s.id and s.tenant = ${tenant} and e.seq <= ${lastSeq}`;
-  const [row] = await sql`select plumbline.expire_event_log(clock_timestamp() - interval '1 day') as dropped`;
-  expect(row).toEqual({ dropped: 1 });
-}

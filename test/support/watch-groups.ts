@@ -2,6 +2,7 @@
 
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
+import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { AssignedLane, GroupOwner, JoinRequest, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
 
 export const LONG_LEASE_MS = 600_000;
@@ -23,7 +24,7 @@ export function newGroup(tenants: JoinRequest['tenants'], changes: Partial<JoinR
 
 /** What the superuser does to groups behind their back, and what it sees. */
 export interface GroupWorld {
-  readonly groups: WatchGroups;
+  readonly groups: WatchGroups & WatchGroupAdmin;
   join(request: JoinRequest): Promise<Membership>;
   /** The member's lease has run out; nobody has noticed yet. */
   expire(...members: readonly bigint[]): Promise<void>;
@@ -68,8 +69,12 @@ export function groupWorld(sql: Sql): GroupWorld {
     },
 
     async endPatience(group) {
-      await sql`update plumbline.group_lane set hand_over_by = clock_timestamp() - interval '1 second'
-        where watch_group = ${String(group)}::bigint and next_member is not null`;
+      // Locks in the order of all others.
+      await sql`update plumbline.group_lane l set hand_over_by = clock_timestamp() - interval '1 second'
+        from (select stream, lane from plumbline.group_lane
+          where watch_group = ${String(group)}::bigint and next_member is not null order by stream, lane for update) w
+        where l.watch_group = ${String(group)}::bigint and l.stream = w.stream and l.lane = w.lane
+          and l.next_member is not null`;
     },
 
     async handOver(group) {

@@ -16,6 +16,7 @@ import { tailing } from '#adapters/postgres/tailing.ts';
 import { createAckTokens } from '#core/ack-token.ts';
 import { createCursors, type Cursors } from '#core/cursor.ts';
 import type { TenantSet } from '#core/identity.ts';
+import type { EventLog } from '#core/ports/event-log.ts';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import { createWatch } from '#functions/watch/handler.ts';
@@ -30,7 +31,12 @@ export interface WatchServer {
   readonly baseUrl: string;
   /** Those of all servers of this process. */
   readonly cursors: Cursors;
-  token(tenants: TenantSet): Promise<string>;
+  /** @param subject whose groups it opens. @default 'test' */
+  token(tenants: TenantSet, subject?: string): Promise<string>;
+  /** Streams that are followed live, each as often as it is. */
+  readonly tails: readonly bigint[];
+  /** Streams that were read otherwise, each as often as it was. */
+  readonly reads: bigint[];
   /** A stream has new events; without one, any may have. */
   tellOfEvents(stream?: bigint): void;
   /** Streams were opened or closed. */
@@ -46,10 +52,27 @@ const cursors = createCursors(box);
 const ackTokens = createAckTokens(box);
 
 export async function startWatchServer(sql: Sql): Promise<WatchServer> {
-  const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: (): void => undefined };
+  const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: [] as (() => void)[] };
   const postgresLog = postgresEventLog(sql);
-  const log = { ...postgresLog, tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)) };
-  const streams = { ...postgresStreams(sql), onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
+  const tails: bigint[] = [];
+  const reads: bigint[] = [];
+  const tail = tailing(postgresLog, (tell) => (news.ofEvents = tell));
+  const log: EventLog = {
+    ...postgresLog,
+    read(stream, after, limits) {
+      reads.push(stream);
+      return postgresLog.read(stream, after, limits);
+    },
+    async *tail(stream, after, signal) {
+      tails.push(stream);
+      try {
+        yield* tail(stream, after, signal);
+      } finally {
+        tails.splice(tails.indexOf(stream), 1);
+      }
+    },
+  };
+  const streams = { ...postgresStreams(sql), onChange: (tell: () => void) => void news.ofStreams.push(tell) };
   const groups = postgresWatchGroups(sql);
   const ignore = (): void => undefined;
   const hub = createHub({
@@ -94,8 +117,12 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
     baseUrl: server.url,
     cursors,
     token,
+    tails,
+    reads,
     tellOfEvents: (stream) => news.ofEvents(stream),
-    tellOfStreams: () => news.ofStreams(),
+    tellOfStreams() {
+      for (const tell of news.ofStreams) tell();
+    },
     async stop() {
       await hub.stop();
       await server.stop();
@@ -103,12 +130,12 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   };
 }
 
-function token(tenants: TenantSet): Promise<string> {
+function token(tenants: TenantSet, subject: string = 'test'): Promise<string> {
   return new SignJWT({ roles: ['viewer'], tenants })
     .setProtectedHeader({ alg: 'EdDSA', kid: 'test' })
     .setIssuer(ISSUER)
     .setAudience(audienceClaim('public'))
-    .setSubject('test')
+    .setSubject(subject)
     .setExpirationTime('10m')
     .sign(keys.privateKey);
 }

@@ -1,9 +1,14 @@
 /** Parked events of watch groups. */
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
-import type { AdminAct, DeadLetter, HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { AdminAct, DeadLetterPage, WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
+import type { DeadLetter, HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 
-type DeadLetters = Pick<WatchGroups, 'park' | 'deadLetters' | 'retryDeadLetter' | 'skipDeadLetter'>;
+/** Events of a page: what an answer is made of lies in memory. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+type DeadLetters = Pick<WatchGroups, 'park'> &
+  Pick<WatchGroupAdmin, 'deadLetters' | 'retryDeadLetter' | 'skipDeadLetter'>;
 
 export type DeadLetterRow = Omit<DeadLetter, 'point'> & {
   readonly group: bigint;
@@ -17,8 +22,9 @@ export function letterColumns(sql: Sql): Fragment {
     d.reason, d.parked_at as "parkedAt"`;
 }
 
-export function toDeadLetter({ group: _, seq, position, ...letter }: DeadLetterRow): DeadLetter {
-  return { ...letter, point: { seq, position } };
+export function toDeadLetter(row: DeadLetterRow): DeadLetter {
+  const { id, stream, lane, seq, position, tenant, event, type, attempts, reason, parkedAt } = row;
+  return { id, stream, lane, point: { seq, position }, tenant, event, type, attempts, reason, parkedAt };
 }
 
 export function groupDeadLetters(sql: Sql): DeadLetters {
@@ -34,14 +40,21 @@ export function groupDeadLetters(sql: Sql): DeadLetters {
       return row?.isParked ?? false;
     },
 
-    async deadLetters(group: bigint, after: bigint, limit: number): Promise<readonly DeadLetter[]> {
+    async deadLetters(group: bigint, after: bigint, limit: number): Promise<DeadLetterPage> {
       const rows = await guarded(
         'dead letters',
-        () => sql<DeadLetterRow[]>`
-        select ${letterColumns(sql)} from plumbline.group_dead_letter d join plumbline.stream s on s.id = d.stream
-        where d.watch_group = ${String(group)}::bigint and d.id > ${String(after)}::bigint order by d.id limit ${limit}`,
+        () => sql<(DeadLetterRow & { readonly found: bigint })[]>`
+        select * from (
+          select *, count(*) over () as found, sum(octet_length(event)) over (order by id) - octet_length(event) as ahead
+          from (
+            select ${letterColumns(sql)} from plumbline.group_dead_letter d join plumbline.stream s on s.id = d.stream
+            where d.watch_group = ${String(group)}::bigint and d.id > ${String(after)}::bigint
+            order by d.id limit ${limit + 1}
+          ) l
+        ) m where ahead < ${PAGE_BYTES} order by id limit ${limit}`,
       );
-      return rows.map(toDeadLetter);
+      const [first] = rows;
+      return { letters: rows.map(toDeadLetter), more: first !== undefined && first.found > BigInt(rows.length) };
     },
 
     async retryDeadLetter(group: bigint, id: bigint, { by, reason }: AdminAct): Promise<boolean> {

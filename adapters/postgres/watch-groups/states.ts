@@ -2,10 +2,10 @@
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { tenantsText } from '#adapters/postgres/watch-groups/members.ts';
-import type { Audience, GrantedTenants } from '#core/identity.ts';
-import type { GroupIdentity, GroupState, LaneState, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { GroupQuery, GroupState, LanePlace, LaneState, WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
+import type { GroupIdentity } from '#core/ports/watch-groups.ts';
 
-type States = Pick<WatchGroups, 'list' | 'get' | 'laneStates'>;
+type States = Pick<WatchGroupAdmin, 'list' | 'get' | 'laneStates'>;
 
 interface StateRow extends Omit<GroupState, 'tenants' | 'idleSince' | 'oldestUnacked' | 'members'> {
   readonly tenants: string;
@@ -23,7 +23,7 @@ type LaneRow = Omit<LaneState, 'member' | 'unackedSince'> & {
 
 export function groupStates(sql: Sql): States {
   return {
-    async list(audience: Audience, tenants: GrantedTenants, owner: string | undefined): Promise<readonly GroupState[]> {
+    async list({ audience, tenants, owner }: GroupQuery, after: bigint, limit: number): Promise<readonly GroupState[]> {
       const rows = await guarded(
         'watch groups',
         () => sql<StateRow[]>`
@@ -34,7 +34,8 @@ export function groupStates(sql: Sql): States {
               ? sql``
               : sql`and g.tenants <> '*' and string_to_array(g.tenants, ',') <@ ${[...tenants]}::text[]`
           }
-        order by g.owner, g.name, g.id`,
+          and g.id > ${String(after)}::bigint
+        order by g.id limit ${limit}`,
       );
       return rows.map(toState);
     },
@@ -49,7 +50,7 @@ export function groupStates(sql: Sql): States {
       return row && toState(row);
     },
 
-    async laneStates(group: bigint): Promise<readonly LaneState[]> {
+    async laneStates(group: bigint, after: LanePlace, limit: number): Promise<readonly LaneState[]> {
       const rows = await guarded(
         'watch groups',
         () => sql<LaneRow[]>`
@@ -57,7 +58,9 @@ export function groupStates(sql: Sql): States {
         from plumbline.group_lane l join plumbline.stream s on s.id = l.stream
         join plumbline.frontier f on f.stream = l.stream
         left join plumbline.group_member m on m.id = l.member and m.expires_at > clock_timestamp()
-        where l.watch_group = ${String(group)}::bigint order by l.stream, l.lane`,
+        where l.watch_group = ${String(group)}::bigint
+          and (l.stream, l.lane) > (${String(after.stream)}::bigint, ${after.lane}::smallint)
+        order by l.stream, l.lane limit ${limit}`,
       );
       return rows.map((row) => ({
         ...row,

@@ -109,48 +109,6 @@ export interface DeadLetter {
   readonly parkedAt: Date;
 }
 
-export interface LaneState {
-  readonly stream: bigint;
-  readonly tenant: string;
-  readonly lane: number;
-  readonly member: bigint | undefined;
-  /** How many events of the stream are behind the confirmed one, of whatever lane. */
-  readonly lag: bigint;
-  /** Since when something is delivered and not confirmed. */
-  readonly unackedSince: Date | undefined;
-}
-
-export interface GroupState extends GroupIdentity {
-  readonly group: bigint;
-  readonly selection: string;
-  readonly createdAt: Date;
-  /** Since when it has no members. */
-  readonly idleSince: Date | undefined;
-  readonly members: readonly { readonly member: bigint; readonly joinedAt: Date; readonly lanes: number }[];
-  /** The most that any of its streams is behind. */
-  readonly lag: bigint;
-  readonly oldestUnacked: Date | undefined;
-  readonly deadLetters: number;
-}
-
-/** How all groups are doing, for metrics. */
-export interface WatchGroupTotals {
-  readonly groups: number;
-  readonly members: number;
-  /** The most that any of them is behind, in events. */
-  readonly lag: number;
-  /** How long something has been delivered at the most, and nothing confirmed. */
-  readonly oldestUnackedSeconds: number;
-  /** Counted to 10,000. */
-  readonly deadLetters: number;
-}
-
-/** Whose doing, and why: both are kept. */
-export interface AdminAct {
-  readonly by: string;
-  readonly reason: string;
-}
-
 export interface WatchGroups {
   /**
    * Makes a member, and the group when there is none. Lanes are shared out anew, at most those that must move: members
@@ -201,28 +159,6 @@ export interface WatchGroups {
     owner: GroupOwner,
     letters: readonly { readonly group: bigint; readonly id: bigint }[],
   ): Promise<readonly AckResult[]>;
-
-  /** The groups of an audience whose tenants are all among these; of one owner, unless all are asked for. */
-  list(audience: Audience, tenants: GrantedTenants, owner: string | undefined): Promise<readonly GroupState[]>;
-  get(identity: GroupIdentity): Promise<GroupState | undefined>;
-  laneStates(group: bigint): Promise<readonly LaneState[]>;
-
-  deadLetters(group: bigint, after: bigint, limit: number): Promise<readonly DeadLetter[]>;
-  /** Delivers it again, ahead of its lane. False when there is none. */
-  retryDeadLetter(group: bigint, id: bigint, act: AdminAct): Promise<boolean>;
-  skipDeadLetter(group: bigint, id: bigint, act: AdminAct): Promise<boolean>;
-
-  /**
-   * All lanes begin anew: at the oldest event, at the head, or behind these points (streams without one: their beginning).
-   * Attempts are counted anew.
-   * @throws {StatusError} NotFound when the group is gone.
-   */
-  seek(group: bigint, to: 'earliest' | 'now' | ReadonlyMap<bigint, LogPoint>, act: AdminAct): Promise<void>;
-  /** Members are ended; positions and parked events are gone. */
-  delete(group: bigint, act: AdminAct): Promise<boolean>;
-
-  /** Drops groups that nobody has been a member of for so long. Returns how many. */
-  dropIdle(idleMs: number): Promise<number>;
 
   /** Calls back soon after anything was assigned, wanted or set in any group, and at least every few seconds. */
   onChange(listener: (group: bigint | undefined) => void, signal: AbortSignal): void;

@@ -64,6 +64,7 @@ async function refuse(
   owner: GroupOwner,
   { lanes, letters, merge }: Opened<Nack>,
 ): Promise<readonly AckResult[]> {
+  if (lanes.length > 0) await hub.groups.noteDeliveries();
   const [ofLanes, ofLetters] = await Promise.all([groups.nack(owner, lanes), groups.nackDeadLetters(owner, letters)]);
   hub.groups.begunAnew(lanes.filter((_, index) => ofLanes[index] === 'Acked'));
   hub.groups.lettersDone(letters.filter((_, index) => ofLetters[index] === 'Acked'));

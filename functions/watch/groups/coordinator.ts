@@ -84,6 +84,11 @@ export class GroupCoordinator {
     for (const lane of lanes) for (const session of this.#of(lane.group)) session.confirm(lane, lane.point);
   }
 
+  /** What was delivered here until now is counted, should its lane begin anew. */
+  async noteDeliveries(): Promise<void> {
+    await this.#jobs.mark.made();
+  }
+
   /** Parked events that were delivered again are done with, for better or worse. */
   lettersDone(letters: readonly { readonly group: bigint; readonly id: bigint }[]): void {
     for (const { group, id } of letters) for (const session of this.#of(group)) session.letterDone(id);

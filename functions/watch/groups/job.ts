@@ -7,6 +7,8 @@ const RETRY_MS = 500;
 export class Job {
   readonly #call: () => Promise<void>;
   readonly #onError: (error: unknown) => void;
+  /** Who waits for the next one. */
+  readonly #waiting: (() => void)[] = [];
   #isAsked = false;
   #isRunning = false;
   #isStopped = false;
@@ -24,17 +26,31 @@ export class Job {
     this.tick();
   }
 
+  /** The same; resolves when it was made, well or not, or cannot be made now. */
+  async made(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+      this.ask();
+    });
+  }
+
   /** What failed before may be tried again. */
   tick(): void {
-    if (this.#isAsked && !this.#isRunning && !this.#isStopped) void this.#run();
+    if (this.#isStopped) this.#tell(this.#waiting.splice(0));
+    else if (this.#isAsked && !this.#isRunning) void this.#run();
   }
 
   stop(): void {
     this.#isStopped = true;
+    this.tick();
   }
 
   async #run(): Promise<void> {
-    if (performance.now() < this.#notBeforeMs) return;
+    const waiting = this.#waiting.splice(0);
+    if (performance.now() < this.#notBeforeMs) {
+      this.#tell(waiting);
+      return;
+    }
     this.#isRunning = true;
     this.#isAsked = false;
     try {
@@ -46,6 +62,11 @@ export class Job {
       if (!isAway && !this.#isStopped) this.#onError(error);
     }
     this.#isRunning = false;
+    this.#tell(waiting);
     this.tick();
+  }
+
+  #tell(waiting: readonly (() => void)[]): void {
+    for (const resolve of waiting) resolve();
   }
 }

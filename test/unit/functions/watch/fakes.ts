@@ -1,6 +1,7 @@
 /** A log and a directory in memory, whose reads a test can hold back. */
 
 import type { AckTokens } from '#core/ack-token.ts';
+import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { type Listen, tailing } from '#adapters/postgres/tailing.ts';
 import { MAX_CURSOR_STREAMS, type Cursors, type CursorVector } from '#core/cursor.ts';
@@ -151,8 +152,8 @@ export const plainCursors: Cursors = {
 };
 
 /** For tests in which nobody is in a group. */
-export const noGroups: { readonly groups: WatchGroups; readonly ackTokens: AckTokens } = {
-  groups: { onChange: () => undefined } as unknown as WatchGroups,
+export const noGroups: { readonly groups: WatchGroups & WatchGroupAdmin; readonly ackTokens: AckTokens } = {
+  groups: { onChange: () => undefined } as unknown as WatchGroups & WatchGroupAdmin,
   ackTokens: {} as AckTokens,
 };
 

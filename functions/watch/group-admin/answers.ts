@@ -1,0 +1,60 @@
+/** Groups as answers show them. Ids are text: they are numbers of any size. */
+
+import type { JsonObject, JsonValue } from '#core/json.ts';
+import type { GroupState, LanePlace, LaneState } from '#core/ports/watch-group-admin.ts';
+import type { DeadLetter } from '#core/ports/watch-groups.ts';
+
+export function groupAnswer(group: GroupState): JsonObject {
+  const { name, owner, tenants, selection, createdAt, idleSince, members, lag, oldestUnacked, deadLetters } = group;
+  return {
+    name,
+    owner,
+    tenants: tenants === '*' ? '*' : [...tenants],
+    selection,
+    createdAt: createdAt.toISOString(),
+    ...(idleSince && { idleSince: idleSince.toISOString() }),
+    members: members.length,
+    lag: Number(lag),
+    ...(oldestUnacked && { oldestUnacked: oldestUnacked.toISOString() }),
+    deadLetters,
+  };
+}
+
+export function membersAnswer({ members }: GroupState): JsonValue {
+  return members.map(({ member, joinedAt, lanes }) => ({
+    member: String(member),
+    joinedAt: joinedAt.toISOString(),
+    lanes,
+  }));
+}
+
+export function laneAnswer(state: LaneState): JsonObject {
+  const { tenant, member, lag, unackedSince } = state;
+  return {
+    lane: laneText(state),
+    tenant,
+    ...(member !== undefined && { member: String(member) }),
+    lag: Number(lag),
+    ...(unackedSince && { unackedSince: unackedSince.toISOString() }),
+  };
+}
+
+export function deadLetterAnswer(letter: DeadLetter): JsonObject {
+  const { id, tenant, point, type, attempts, reason, parkedAt, event } = letter;
+  return {
+    id: String(id),
+    tenant,
+    lane: laneText(letter),
+    seq: String(point.seq),
+    type,
+    attempts,
+    reason,
+    parkedAt: parkedAt.toISOString(),
+    event: JSON.parse(event) as JsonValue,
+  };
+}
+
+/** As in the events of the lane. */
+export function laneText({ stream, lane }: LanePlace): string {
+  return `${stream}.${lane}`;
+}

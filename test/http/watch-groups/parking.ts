@@ -1,0 +1,92 @@
+import { clientOf } from '#test/http/client.ts';
+import { describe, expect, test } from 'vitest';
+
+import { uniqueName } from '#test/http/resource-api/world.ts';
+import type { OpenTarget } from '#test/http/target.ts';
+import { deliveriesOf, isOf, useGroups } from '#test/http/watch-groups/world.ts';
+import type { SseClient } from '#test/support/sse-client.ts';
+
+export function parking(open: OpenTarget): void {
+  const world = useGroups(open);
+
+  describe('an event that was delivered too often', () => {
+    test('is parked, and its lane goes on', async () => {
+      const client = await world.join(uniqueName('parking'), { start: 'now', maxAttempts: '2' });
+      const uid = await world.write(uniqueName('w'), 3);
+      await refuse(client, uid, 2);
+      await client.waitFor(isOf(uid, 2));
+      expect(deliveriesOf(client, uid).filter((line) => line.startsWith('0'))).toEqual(['0', '0 again 2']);
+      // The others were refused beside it, and have their last attempt behind them or before them.
+      const rest = client.events.findLast(isOf(uid, 2));
+      expect(await world.ack(rest?.id)).toMatch(/Acked|Fenced/);
+    });
+
+    test('is parked after one attempt if one is allowed', async () => {
+      const client = await world.join(uniqueName('parking'), { start: 'now', maxAttempts: '1', window: '1' });
+      const uid = await world.write(uniqueName('w'), 2);
+      await refuse(client, uid, 1);
+      const next = await client.waitFor(isOf(uid, 1));
+      expect(next.data.attempt).toBe(1);
+      expect(await world.ack(next.id)).toBe('Acked');
+      expect(deliveriesOf(client, uid)).toEqual(['0', '1']);
+    });
+  });
+
+  describe('a parked event', () => {
+    /** A member, and the dead letter of an object's first event; the second is delivered. */
+    async function parked(group: string): Promise<{ client: SseClient; uid: string; letters: string; id: string }> {
+      const client = await world.join(group, { start: 'now', maxAttempts: '1', window: '1' });
+      const uid = await world.write(uniqueName('w'), 2);
+      await refuse(client, uid, 1);
+      await client.waitFor(isOf(uid, 1));
+      const letters = `/watch/v1/groups/${group}/deadletters`;
+      const { items } = (await world.member.get(letters)).body;
+      expect(items).toHaveLength(1);
+      expect(items[0]).toMatchObject({ attempts: 1, tenant: world.tenant });
+      return { client, uid, letters, id: items[0].id };
+    }
+
+    const act = async (path: string): Promise<number> => {
+      const admin = await clientOf(world.target, { ...world.owner, roles: ['admin'] });
+      return (await admin.post(path, { reason: 'the consumer was mended' })).status;
+    };
+
+    test('that is asked for again is delivered ahead of its lane, and says so; its ack ends it and nothing else', async () => {
+      const { client, uid, letters, id } = await parked(uniqueName('parking'));
+      expect(await act(`${letters}/${id}/retry`)).toBe(200);
+      const again = await client.waitFor(isOf(uid, 0));
+      expect([again.event, again.data.deadletter]).toEqual(['ADDED', id]);
+      expect(await world.ack(again.id)).toBe('Acked');
+      expect((await world.member.get(letters)).body.items).toEqual([]);
+      expect(await world.ack(again.id)).toBe('Duplicate');
+      const next = client.events.find(isOf(uid, 1));
+      expect(await world.ack(next?.id)).toBe('Acked');
+      expect(deliveriesOf(client, uid).map((line) => line.slice(0, 1))).toEqual(['0', '1', '0']);
+    });
+
+    test('that is refused again stays parked, until it is asked for again', async () => {
+      const { client, uid, letters, id } = await parked(uniqueName('parking'));
+      for (let attempt = 2; attempt <= 3; attempt += 1) {
+        expect(await act(`${letters}/${id}/retry`)).toBe(200);
+        expect(await world.nack((await client.waitFor(isOf(uid, 0))).id)).toBe('Acked');
+        expect((await world.member.get(letters)).body.items).toMatchObject([{ id, attempts: attempt }]);
+      }
+    });
+
+    test('that is skipped is gone, whatever is acked later', async () => {
+      const { client, uid, letters, id } = await parked(uniqueName('parking'));
+      expect(await act(`${letters}/${id}/skip`)).toBe(200);
+      expect((await world.member.get(letters)).body.items).toEqual([]);
+      expect(await world.ack(client.events.find(isOf(uid, 1))?.id)).toBe('Acked');
+      expect(await act(`${letters}/${id}/retry`)).toBe(404);
+    });
+  });
+
+  /** Refuses an object's first event so often. */
+  async function refuse(client: SseClient, uid: string, times: number): Promise<void> {
+    for (let attempt = 1; attempt <= times; attempt += 1) {
+      const head = await client.waitFor(({ data }) => isOf(uid, 0)({ data } as never) && data.attempt === attempt);
+      expect(await world.nack(head.id)).toBe('Acked');
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+
+import { requestDeletion, uniqueName } from '#test/http/resource-api/world.ts';
+import type { Grant, OpenTarget } from '#test/http/target.ts';
+import { isOf, useGroups } from '#test/http/watch-groups/world.ts';
+import { changesOf, createTenant } from '#test/http/watch/world.ts';
+
+export function tenants(open: OpenTarget): void {
+  const world = useGroups(open);
+  const everyone = (): Grant => ({ roles: ['viewer'], tenants: '*', subject: world.owner.subject ?? '' });
+
+  describe('a group of all tenants', () => {
+    test('gets new ones from their beginning, without reconnecting', async () => {
+      const client = await world.join(uniqueName('tenants'), { start: 'now', kinds: 'Widget' }, everyone());
+      for (let round = 0; round < 5; round += 1) {
+        const { name, widgets } = await createTenant(world);
+        const { body } = await world.admin.post(widgets, { metadata: { name: 'first' } });
+        const { data, id } = await client.waitFor(isOf(body.metadata.uid));
+        expect([data.tenant, data.seq, data.attempt]).toEqual([name, '1', 1]);
+        expect(await world.ack(id)).toBe('Acked');
+      }
+    });
+
+    test('is told of the end of one once all of it is acked, without an id: there is nothing to ack', async () => {
+      const client = await world.join(uniqueName('tenants'), { start: 'now' }, everyone());
+      const { name, widgets } = await createTenant(world);
+      await world.admin.post(widgets, { metadata: { name: 'w' } });
+      await world.admin.delete(`${widgets}/w`);
+      await requestDeletion(world, name);
+      const deleted = await client.waitFor(({ event, data }) => event === 'DELETED' && data.tenant === name);
+      expect(await world.ack(deleted.id)).toBe('Acked');
+      // Others' tenants live in this deployment too.
+      const gone = await client.waitFor(({ event, data }) => event === 'BOOKMARK' && data.tenant === name, 30_000);
+      expect(gone).toEqual({ event: 'BOOKMARK', id: undefined, data: { reason: 'TenantGone', tenant: name } });
+      expect(changesOf(client).filter(({ data }) => data.tenant === name)).toHaveLength(2);
+    });
+  });
+
+  describe('a group whose selection matches nothing', () => {
+    test('moves all the same: it is not behind', async () => {
+      const group = uniqueName('tenants');
+      await world.join(group, { kinds: 'Vault', tenants: world.tenant });
+      await world.write(uniqueName('w'), 20);
+      const state = async (): Promise<unknown> =>
+        (await world.member.get(`/watch/v1/groups/${group}?tenants=${world.tenant}`)).body.lag;
+      await expect.poll(state, { timeout: 20_000 }).toBe(0);
+    });
+  });
+}
