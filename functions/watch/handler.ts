@@ -3,6 +3,7 @@
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { may } from '#http/authorize.ts';
+import { digestOf } from '#http/digest.ts';
 import { methods } from '#http/methods.ts';
 import type { Caller } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
@@ -49,10 +50,19 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     try {
       return await begin(c, request);
     } catch (error) {
+      await logRefusal(c, request, error);
       // Browsers give up for good on anything but 200, and would send the same id again and again.
       if (request.byLastEventId && isRefusedCursor(error)) return refuseInStream(c, error);
       throw error;
     }
+  }
+
+  /** By its digest an operator finds the cursor that a client complains of; the cursor itself is nobody else's. */
+  async function logRefusal(c: Context<HttpEnv>, { start }: WatchRequest, error: unknown): Promise<void> {
+    if (start.at !== 'cursor' || !(error instanceof StatusError)) return;
+    const { reason } = error;
+    const cursorDigest = await digestOf(start.cursor);
+    deps.logger.info({ requestId: c.get('requestId'), reason, cursorDigest }, 'a cursor was not resumed from');
   }
 
   async function begin(c: Context<HttpEnv>, request: WatchRequest): Promise<Response> {
