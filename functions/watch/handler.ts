@@ -36,6 +36,9 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
+/** Of cursors. */
+const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 504]);
+
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
@@ -109,7 +112,9 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       onDrain: () => undefined,
       onClose: () => undefined,
     });
-    sink.write(new FrameBytes(SSE_OPENING + errorFrame(toStatusError(error), { forget: true })));
+    const status = toStatusError(error);
+    // What cannot be read yet can be soon.
+    sink.write(new FrameBytes(SSE_OPENING + errorFrame(status, { forget: status.reason !== 'Timeout' })));
     sink.end();
     return answer;
   }
@@ -125,7 +130,7 @@ function grantedTenants(feed: Feed): '*' | readonly string[] {
 }
 
 function isRefusedCursor(error: unknown): boolean {
-  return error instanceof StatusError && (error.code === 400 || error.code === 410);
+  return error instanceof StatusError && REFUSED_CODES.has(error.code);
 }
 
 function assertMayWatch(caller: Caller): void {

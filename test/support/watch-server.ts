@@ -14,6 +14,7 @@ import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { tailing } from '#adapters/postgres/tailing.ts';
 import { createCursors, type Cursors } from '#core/cursor.ts';
 import type { TenantSet } from '#core/identity.ts';
+import type { EventLog } from '#core/ports/event-log.ts';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import { createWatch } from '#functions/watch/handler.ts';
@@ -40,10 +41,11 @@ const keys = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
 const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'test', alg: 'EdDSA' };
 const cursors = createCursors(secretBox([{ id: 0, key: crypto.getRandomValues(new Uint8Array(32)) }]));
 
-export async function startWatchServer(sql: Sql): Promise<WatchServer> {
+/** @param otherLog one that hears of its events by itself. */
+export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: (): void => undefined };
   const postgresLog = postgresEventLog(sql);
-  const log = { ...postgresLog, tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)) };
+  const log = otherLog ?? { ...postgresLog, tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)) };
   const streams = { ...postgresStreams(sql), onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
   const ignore = (): void => undefined;
   const hub = createHub({
