@@ -115,7 +115,7 @@ function tooLarge(streams: number): StatusError {
   return new StatusError(
     'BadRequest',
     `a cursor over ${streams} tenants is too large: it holds ${MAX_CURSOR_STREAMS} tenants and ` +
-      `${MAX_CURSOR_CHARACTERS} characters at most; watch fewer tenants at once by naming them in "tenants"`,
+      `${MAX_CURSOR_CHARACTERS} characters at most; watch fewer tenants at once by naming them in "tenants", or as a group`,
   );
 }
 

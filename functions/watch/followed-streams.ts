@@ -131,6 +131,7 @@ export class FollowedStreams {
 function tooManyTenants(streams: number): StatusError {
   return new StatusError(
     'BadRequest',
-    `a watch over ${streams} tenants is too wide: a cursor holds ${MAX_CURSOR_STREAMS}; name fewer in "tenants"`,
+    `a watch over ${streams} tenants is too wide: a cursor holds ${MAX_CURSOR_STREAMS}; name fewer in "tenants", ` +
+      'or watch as a group',
   );
 }

@@ -3,6 +3,7 @@
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { may } from '#http/authorize.ts';
+import { digestOf } from '#http/digest.ts';
 import { methods } from '#http/methods.ts';
 import type { AckTokens } from '#core/ack-token.ts';
 import { type Caller, isOpenSet } from '#core/identity.ts';
@@ -45,6 +46,9 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
+/** Of cursors. */
+const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 504]);
+
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
@@ -71,10 +75,19 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     try {
       return await begin(c, request);
     } catch (error) {
+      await logRefusal(c, request, error);
       // Browsers give up for good on anything but 200, and would send the same id again and again.
       if (request.byLastEventId && isRefusedCursor(error)) return refuseInStream(c, error);
       throw error;
     }
+  }
+
+  /** By its digest an operator finds the cursor that a client complains of; the cursor itself is nobody else's. */
+  async function logRefusal(c: Context<HttpEnv>, { start }: WatchRequest, error: unknown): Promise<void> {
+    if (start.at !== 'cursor' || !(error instanceof StatusError)) return;
+    const { reason } = error;
+    const cursorDigest = await digestOf(start.cursor);
+    deps.logger.info({ requestId: c.get('requestId'), reason, cursorDigest }, 'a cursor was not resumed from');
   }
 
   async function begin(c: Context<HttpEnv>, request: WatchRequest): Promise<Response> {
@@ -122,7 +135,9 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       onDrain: () => undefined,
       onClose: () => undefined,
     });
-    sink.write(new FrameBytes(SSE_OPENING + errorFrame(toStatusError(error), '')));
+    const status = toStatusError(error);
+    // What cannot be read yet can be soon.
+    sink.write(new FrameBytes(SSE_OPENING + errorFrame(status, status.reason === 'Timeout' ? undefined : '')));
     sink.end();
     return answer;
   }
@@ -138,7 +153,7 @@ function grantedTenants(feed: Feed): '*' | readonly string[] {
 }
 
 function isRefusedCursor(error: unknown): boolean {
-  return error instanceof StatusError && (error.code === 400 || error.code === 410);
+  return error instanceof StatusError && REFUSED_CODES.has(error.code);
 }
 
 function assertMayWatch(caller: Caller): void {

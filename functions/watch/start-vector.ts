@@ -5,6 +5,7 @@ import { isOpenSet, type TenantSet } from '#core/identity.ts';
 import { type EventLog, type LogPoint, ORIGIN } from '#core/ports/event-log.ts';
 import type { Stream } from '#core/ports/streams.ts';
 import { StatusError } from '#core/status-error.ts';
+import { rangesBehind } from '#functions/watch/readable.ts';
 
 /** The heads of the streams now: both of two watchers that begin here get all that comes and nothing that was. */
 export async function headVector(log: EventLog, streams: readonly Stream[]): Promise<CursorVector> {
@@ -30,14 +31,19 @@ export interface ResumeParams {
 /**
  * A cursor's points, once it is sure that the next event of every stream is the one behind them. Streams that it does
  * not have were empty or not there when it was given: they begin at their beginning.
- * @throws {StatusError} Expired; StreamRecreated when a tenant was deleted and made again, or the log is not the same.
+ * @throws {StatusError} Expired; StreamRecreated when a tenant was deleted and made again, or the log is not the same;
+ * Timeout when its points cannot be read yet.
  */
 export async function resumeVector(
   log: EventLog,
   { tenants, cursor, streams, seal }: ResumeParams,
 ): Promise<CursorVector> {
   assertSameStreams(tenants, cursor, streams);
-  const ranges = await log.ranges(streams.map((stream) => stream.id));
+  const ranges = await rangesBehind(
+    log,
+    streams.map((stream) => stream.id),
+    cursor,
+  );
   const vector = new Map<bigint, LogPoint>();
   const earliest = new Map<bigint, LogPoint>();
   for (const { id, closed } of streams) {
@@ -45,7 +51,6 @@ export async function resumeVector(
     const asked = cursor.get(id) ?? ORIGIN;
     // Of a deleted tenant nothing is left to miss: that it is gone says all about what was in it.
     const point = closed && asked.seq < range.start.seq ? range.start : asked;
-    // A reader can be ahead of the head, which is moved once a batch is completed.
     if (point.seq > range.assigned) throw recreated('the log does not reach as far as this cursor');
     vector.set(id, point);
     earliest.set(id, point.seq < range.start.seq ? range.start : point);

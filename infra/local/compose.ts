@@ -1,11 +1,10 @@
 /** Puts the functions together for one process: which adapters they get, and how they start and stop. */
 
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createLocalJWKSet } from 'jose';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
 import packageJson from '#package.json' with { type: 'json' };
-import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createMetrics, type Metrics } from '#adapters/node/metrics.ts';
@@ -13,7 +12,6 @@ import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
-import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
@@ -36,6 +34,7 @@ import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
 import { authenticate } from '#http/authenticate.ts';
 import type { Config } from '#infra/local/config.ts';
+import { openCursorKeys } from '#infra/local/cursor-key-place.ts';
 import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import { watchLogChoice } from '#infra/local/log-switch.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
@@ -142,7 +141,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     },
   });
 
-  const box = secretBox(await loadCursorKeys(pools.ops, randomBytes));
+  const box = await openCursorKeys({ config, sql: pools.ops, logger }, lifetime.signal);
   const cursors = createCursors(box);
   const ackTokens = createAckTokens(box);
   const groups = postgresWatchGroups(pools.groups);

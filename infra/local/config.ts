@@ -5,6 +5,7 @@
 
 import { resolve } from 'node:path';
 import * as v from 'valibot';
+import { CURSOR_KEYS_FORM, parseCursorKeys } from '#adapters/node/cursor-key-text.ts';
 import {
   type DatabaseServerUrls,
   databaseServersVariable,
@@ -47,7 +48,12 @@ export interface Config {
   readonly tenantGraceSeconds: number;
   /** Absent: external objects whose object is gone are left where they are. */
   readonly orphanGraceHours: number | undefined;
+  /** Absent: the keys that seal cursors lie in the database. */
+  readonly cursorKeys: CursorKeyConfig | undefined;
 }
+
+/** A file that is read again and again, or the keys themselves. */
+export type CursorKeyConfig = { readonly file: string } | { readonly text: string };
 
 /** What the schema cannot know by itself. */
 export interface ConfigOptions {
@@ -81,7 +87,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     reconcileConcurrency: variables.RECONCILE_CONCURRENCY,
     tenantGraceSeconds: variables.TENANT_GRACE_SECONDS,
     orphanGraceHours: variables.ORPHAN_GRACE_HOURS,
+    cursorKeys: cursorKeyConfig(variables.CURSOR_KEYS_FILE, variables.CURSOR_KEYS),
   };
+}
+
+function cursorKeyConfig(file: string | undefined, text: string | undefined): CursorKeyConfig | undefined {
+  if (file !== undefined) return { file: resolve(file) };
+  return text === undefined ? undefined : { text };
 }
 
 /** A connection URL as it may be shown: without its password. */
@@ -125,6 +137,8 @@ function environmentSchema(options: ConfigOptions) {
           `hours from 1 to ${MAX_RETENTION_HOURS}; unset: orphans are left where they are`,
         ),
       ),
+      CURSOR_KEYS_FILE: v.optional(path("a file's path")),
+      CURSOR_KEYS: v.optional(v.pipe(v.string(), v.check(areCursorKeys, CURSOR_KEYS_FORM))),
     }),
     // A partial check runs also when other variables are wrong.
     v.partialCheck(
@@ -136,6 +150,11 @@ function environmentSchema(options: ConfigOptions) {
       [['KAFKA_SASL_MECHANISM'], ['KAFKA_USERNAME'], ['KAFKA_PASSWORD']],
       (given) => new Set(SASL_VARIABLES.map((name) => given[name] === undefined)).size === 1,
       `${SASL_VARIABLES.join(', ')} are set together or not at all`,
+    ),
+    v.partialCheck(
+      [['CURSOR_KEYS_FILE'], ['CURSOR_KEYS']],
+      (given) => given.CURSOR_KEYS_FILE === undefined || given.CURSOR_KEYS === undefined,
+      'CURSOR_KEYS_FILE and CURSOR_KEYS are both set; allowed: one of them',
     ),
     v.partialCheck([['PORT'], ['CONTROLLER_PORT'], ['OPS_PORT']], differ, ({ input }) => {
       const given = PORTS.map((name) => input[name]).join(', ');
@@ -160,6 +179,14 @@ function path(allowed: string) {
   );
 }
 
+function areCursorKeys(value: string): boolean {
+  try {
+    return parseCursorKeys(value).length > 0;
+  } catch {
+    return false;
+  }
+}
+
 function differ(ports: Readonly<Record<(typeof PORTS)[number], number>>): boolean {
   const fixed = PORTS.map((name) => ports[name]).filter((number) => number !== 0);
   return new Set(fixed).size === fixed.length;
@@ -177,6 +204,6 @@ function describe(issue: v.BaseIssue<unknown>): string {
 }
 
 function mask(variable: unknown, value: string): string {
-  if (variable === 'KAFKA_PASSWORD') return '***';
+  if (variable === 'KAFKA_PASSWORD' || variable === 'CURSOR_KEYS') return '***';
   return variable === 'DATABASE_SERVERS' ? maskDatabaseServers(value) : maskDatabaseUrl(value);
 }

@@ -41,6 +41,8 @@ export interface ResumingWatcher {
   stop(): Promise<void>;
 }
 
+/** The server, or what it has to read, is not there yet. */
+const PASSING_CODES: ReadonlySet<number> = new Set([503, 504]);
 const RETRY_MS = 25;
 
 /** Begins at once. */
@@ -87,7 +89,7 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
         connections += 1;
         await client.ended;
       } catch (error) {
-        if (error instanceof SseRefused && error.status !== 503) failures.push(`refused: ${error.message}`);
+        if (error instanceof SseRefused && !PASSING_CODES.has(error.status)) failures.push(`refused: ${error.message}`);
       }
       if (!isStopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
@@ -105,8 +107,8 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
     if (id !== undefined) lastEventId = id;
     if (event === 'READY') markReady();
     else if (event === 'BOOKMARK') bookmarks += 1;
-    else if (event === 'ERROR') failures.push(`ended: ${JSON.stringify(data)}`);
-    else events.push(received(event, data));
+    else if (event === 'ERROR' && !PASSING_CODES.has(data.code)) failures.push(`ended: ${JSON.stringify(data)}`);
+    else if (event !== 'ERROR') events.push(received(event, data));
     changes.tell();
   }
 

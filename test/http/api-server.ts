@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 
-import { secretBox } from '#adapters/ciphers/secret-box.ts';
+import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { connect } from '#adapters/postgres/client.ts';
-import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
@@ -57,7 +57,7 @@ export async function startApiServer({
   await postgresRetention(sql).prepare();
   const stopping = new AbortController();
   const publisher = withPublisher ? publish() : undefined;
-  const box = secretBox(await loadCursorKeys(sql, randomBytes));
+  const box = await rotatingBox(postgresCursorKeys(sql, randomBytes), stopping.signal);
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
   const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'EdDSA' };
   const app = createApi({

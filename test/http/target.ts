@@ -9,8 +9,6 @@ export interface Grant {
   readonly subject?: string;
   /** @default the target's */
   readonly audience?: Audience;
-  /** @default test */
-  readonly subject?: string;
   /** Until it expires; negative for one that has. @default 600 */
   readonly ttlSeconds?: number;
 }

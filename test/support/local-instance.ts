@@ -12,6 +12,8 @@ export interface LocalInstanceOptions {
   /** One that outlives the instance, so that a second one takes its keys over. @default a new one, removed at the stop */
   readonly dataDir?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Called with each line that it logs. */
+  readonly onLine?: (line: string) => void;
 }
 
 /** Its public listener. */
@@ -59,7 +61,7 @@ export async function startLocalInstance(options: LocalInstanceOptions): Promise
 
   async function readUntilReady(): Promise<{ publicUrl: string; opsUrl: string }> {
     for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
-      lines.push(line);
+      take(line);
       const entry: unknown = JSON.parse(line);
       if (isReady(entry)) return entry;
     }
@@ -67,10 +69,15 @@ export async function startLocalInstance(options: LocalInstanceOptions): Promise
     throw new Error(`the instance ended with code ${code} before it was ready: ${errors}\n${lines.join('\n')}`);
   }
 
+  function take(line: string): void {
+    options.onLine?.(line);
+    lines.push(line);
+    if (lines.length > KEPT_LINES) lines.shift();
+  }
+
   async function drain(): Promise<void> {
     for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
-      lines.push(line);
-      if (lines.length > KEPT_LINES) lines.shift();
+      take(line);
     }
   }
 

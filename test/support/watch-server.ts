@@ -51,13 +51,14 @@ const box = secretBox([{ id: 0, key: crypto.getRandomValues(new Uint8Array(32)) 
 const cursors = createCursors(box);
 const ackTokens = createAckTokens(box);
 
-export async function startWatchServer(sql: Sql): Promise<WatchServer> {
+/** @param otherLog one that hears of its events by itself. */
+export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: [] as (() => void)[] };
   const postgresLog = postgresEventLog(sql);
   const tails: bigint[] = [];
   const reads: bigint[] = [];
   const tail = tailing(postgresLog, (tell) => (news.ofEvents = tell));
-  const log: EventLog = {
+  const log: EventLog = otherLog ?? {
     ...postgresLog,
     read(stream, after, limits) {
       reads.push(stream);

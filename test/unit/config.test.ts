@@ -31,6 +31,7 @@ describe('readConfig()', () => {
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
       orphanGraceHours: undefined,
+      cursorKeys: undefined,
     });
   });
 
@@ -74,6 +75,7 @@ describe('readConfig()', () => {
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
       orphanGraceHours: undefined,
+      cursorKeys: undefined,
     });
   });
 
@@ -209,6 +211,31 @@ describe('the brokers of an event log in Kafka', () => {
     expect(complaints).toHaveLength(2);
     expect(complaints.join()).not.toContain('secret');
   });
+});
+
+describe('the keys of cursors', () => {
+  const key = 'A'.repeat(43);
+
+  test('lie in a file, or are given', () => {
+    expect(readConfig({ CURSOR_KEYS_FILE: '/run/secrets/keys' }, onTerminal).cursorKeys).toEqual({
+      file: '/run/secrets/keys',
+    });
+    expect(readConfig({ CURSOR_KEYS: `0:${key}` }, onTerminal).cursorKeys).toEqual({ text: `0:${key}` });
+    expect(complaintsAbout({ CURSOR_KEYS: `0:${key}`, CURSOR_KEYS_FILE: 'keys' })).toEqual([
+      'CURSOR_KEYS_FILE and CURSOR_KEYS are both set; allowed: one of them',
+    ]);
+  });
+
+  test.each(['x', key, `0:${key}A`, `0:${key},0:${key}`, `1:${key},0:${key}`, `0:${key}@noon`, `0:${key},128:${key}`])(
+    'are told without them when they are malformed: %s',
+    (value) => {
+      const complaints = complaintsAbout({ CURSOR_KEYS: value });
+      expect(complaints).toEqual([
+        expect.stringMatching(/^CURSOR_KEYS is "\*\*\*"; allowed: keys in the order of their ids/),
+      ]);
+      expect(complaints.join()).not.toContain(key);
+    },
+  );
 });
 
 describe('maskDatabaseUrl()', () => {

@@ -85,6 +85,50 @@ export function connections(open: OpenTarget): void {
     slow.close();
   });
 
+  describe('a client that sends data on its open stream', () => {
+    async function streaming(headers: readonly string[] = []): Promise<RawConnection> {
+      const connection = await connect();
+      connection.write(await request('1.1', EVENTS, headers));
+      await connection.until('event: READY\n');
+      return connection;
+    }
+
+    test.each([
+      ['that is no request', 'nonsense\r\n\r\n'],
+      ['without an end', 'x'.repeat(1_000_000)],
+      ['of zeros', '\0'.repeat(100_000)],
+    ])('%s loses its connection at most, and nobody else notices', async (_, data) => {
+      const client = await watches.open();
+      const connection = await streaming();
+      connection.write(data);
+      await passMark(world, client);
+      connection.close();
+      await connection.ended;
+      expect(connection.text().match(/HTTP\/1\.1/g), 'no answer in the middle of the events').toHaveLength(1);
+      await passMark(world, client);
+      expect(client.isEnded).toBe(false);
+    });
+
+    test('that is the body of its request goes on getting its events', async () => {
+      const connection = await streaming(['Content-Length: 100000000']);
+      for (let round = 0; round < 20; round++) connection.write('x'.repeat(100_000));
+      const { metadata } = await createWidget(world);
+      await connection.until(`"uid":"${metadata.uid}"`);
+      connection.destroy();
+      await connection.ended;
+    });
+
+    test('that are more requests has its events, and those answers when the stream ends', async () => {
+      const connection = await streaming();
+      for (let count = 0; count < 100; count++) connection.write(await request('1.1', world.widgets));
+      const { metadata } = await createWidget(world);
+      await connection.until(`"uid":"${metadata.uid}"`);
+      expect(connection.text()).not.toContain('WidgetList');
+      connection.destroy();
+      await connection.ended;
+    });
+  });
+
   test('a hundred streams of one caller get the same events', async () => {
     const clients = await Promise.all(Array.from({ length: 100 }, () => watches.open()));
     const widgets = [await createWidget(world), await createWidget(world), await createWidget(world)];

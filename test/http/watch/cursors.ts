@@ -1,8 +1,17 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 
 import { createWidget, useWorld } from '#test/http/resource-api/world.ts';
-import { createTenant, EVERYONE, expectFailure, readyOf, useWatches, viewerOf } from '#test/http/watch/world.ts';
+import {
+  createTenant,
+  EVENTS,
+  EVERYONE,
+  expectFailure,
+  readyOf,
+  useWatches,
+  viewerOf,
+} from '#test/http/watch/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
+import { openRawConnection } from '#test/support/raw-connection.ts';
 
 export function cursors(open: OpenTarget): void {
   const world = useWorld(open);
@@ -44,6 +53,59 @@ export function cursors(open: OpenTarget): void {
       expectFailure(body, 400, 'BadRequest', 'cursor is malformed or belongs to another request');
     }
   });
+
+  describe('cut off or with one bit changed', () => {
+    /** The bytes, and the answer that they may have: an older key's id says that this key was retired. */
+    function hostile(): readonly { readonly text: string; readonly codes: readonly number[] }[] {
+      const bytes = Buffer.from(cursor, 'base64url');
+      const cut = Array.from({ length: cursor.length - 1 }, (_, index) => cursor.slice(0, index + 1));
+      const shorter = Array.from(bytes.keys()).slice(1);
+      const flipped = Array.from({ length: bytes.length * 8 }, (_, bit) => {
+        const copy = Buffer.from(bytes);
+        copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        return { text: copy.toString('base64url'), codes: bit < 8 ? [400, 410] : [400] };
+      });
+      return [
+        ...cut.map((text) => ({ text, codes: [400] })),
+        ...shorter.map((length) => ({ text: bytes.subarray(0, length).toString('base64url'), codes: [400] })),
+        ...flipped,
+      ];
+    }
+
+    test.each(['query', 'header'])('is refused wherever it was, in the %s, and nothing else happens', async (place) => {
+      const left = hostile().values();
+      await Promise.all(Array.from({ length: 8 }, refuseEach));
+      expect(readyOf(await watches.open({ tenants: world.tenant, from: cursor }))).toBeDefined();
+
+      async function refuseEach(): Promise<void> {
+        for (const { text, codes } of left) {
+          const body = await refusalOf(place, text);
+          expect(codes, text).toContain(body.code);
+          expectFailure(body, body.code, body.code === 400 ? 'BadRequest' : 'CursorKeyRetired');
+        }
+      }
+    });
+  });
+
+  test.each(['query', 'header'])('of 1 MiB in the %s is refused before it is looked at', async (place) => {
+    const megabyte = 'A'.repeat(1024 * 1024);
+    const connection = await openRawConnection(world.target.baseUrl);
+    const [query, header] = place === 'query' ? [`?from=${megabyte}`, 'X-Other'] : ['', 'Last-Event-ID'];
+    const token = await world.target.token(viewerOf(world));
+    connection.write(
+      `GET ${EVENTS}${query} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${token}\r\n${header}: ${place === 'query' ? '' : megabyte}\r\n\r\n`,
+    );
+    await connection.until(/^HTTP\/1\.1 431 /);
+    await connection.ended;
+    expect(readyOf(await watches.open())).toBeDefined();
+  });
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- what comes over the wire is compared, not typed
+  async function refusalOf(place: string, text: string): Promise<any> {
+    const query = { tenants: world.tenant };
+    if (place === 'query') return (await watches.refused({ ...query, from: text })).body;
+    return (await watches.refusedInStream(query, { lastEventId: text })).data;
+  }
 
   test('of other tenants is malformed too: it tells nobody anything', async () => {
     const { name, widgets } = await createTenant(world);

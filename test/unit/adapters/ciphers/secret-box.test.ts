@@ -15,7 +15,7 @@ describe('the cipher', () => {
     const hex = (digits: string) => Uint8Array.from(Buffer.from(digits, 'hex'));
     const associatedData = Buffer.from(vector.associatedData, 'hex').toString('utf8');
     expect(Buffer.from(associatedData).toString('hex'), 'this vector is text').toBe(vector.associatedData);
-    const known = secretBox([{ id: 0, key: hex(vector.key) }], () => hex(vector.nonce));
+    const known = secretBox([{ id: 0, key: hex(vector.key) }], { randomBytes: () => hex(vector.nonce) });
     const token = known.seal(hex(vector.plaintext), associatedData);
     expect(Buffer.from(token, 'base64url').toString('hex')).toBe(`00${vector.nonce}${vector.result}`);
     expect(known.open(token, associatedData)).toEqual(hex(vector.plaintext));
@@ -103,6 +103,35 @@ describe('secretBox', () => {
     expect(secretBox([{ id: 9, key: keyOf(9) }]).open('Bw', 'x'), 'too short to be a token').toBe('malformed');
   });
 
+  it('seals under the key that it is told to, and opens what newer ones sealed', () => {
+    const ring = [
+      { id: 7, key: keyOf(7) },
+      { id: 8, key: keyOf(8) },
+    ];
+    const before = secretBox(ring, { sealingId: 7 });
+    const after = secretBox(ring);
+    expect(Buffer.from(before.seal(Uint8Array.of(1), 'x'), 'base64url')[0]).toBe(7);
+    expect(before.open(after.seal(Uint8Array.of(1), 'x'), 'x')).toEqual(Uint8Array.of(1));
+    expect(() => secretBox(ring, { sealingId: 6 })).toThrow('6, is not in the ring');
+  });
+
+  it('goes on rotating beyond the 256th key', () => {
+    for (let id = 0; id <= 1_000; id++) {
+      const [older, newer] = [secretBox([{ id, key: keyOf(id) }]), { id: id + 1, key: keyOf(id + 1) }];
+      const token = older.seal(Uint8Array.of(1), 'x');
+      expect(secretBox([{ id, key: keyOf(id) }, newer]).open(token, 'x')).toEqual(Uint8Array.of(1));
+      expect(secretBox([newer]).open(token, 'x')).toBe('retired');
+      expect(older.open(secretBox([newer]).seal(Uint8Array.of(1), 'x'), 'x')).toBe('malformed');
+    }
+    const [first, last] = [
+      { id: 1_000, key: keyOf(1) },
+      { id: 1_127, key: keyOf(2) },
+    ];
+    expect(secretBox([first, last]).open(secretBox([first]).seal(Uint8Array.of(1), 'x'), 'x')).toEqual(
+      Uint8Array.of(1),
+    );
+  });
+
   it('keeps its keys when the caller wipes them', () => {
     const key = keyOf(3);
     const own = secretBox([{ id: 1, key }]);
@@ -113,7 +142,7 @@ describe('secretBox', () => {
 
   it.each([
     ['an empty ring', []],
-    ['an id above 255', [{ id: 256, key: keyOf(1) }]],
+    ['an id above 32767', [{ id: 32_768, key: keyOf(1) }]],
     ['a broken id', [{ id: 1.5, key: keyOf(1) }]],
     ['a negative id', [{ id: -1, key: keyOf(1) }]],
     ['a short key', [{ id: 1, key: new Uint8Array(16) }]],
@@ -122,6 +151,13 @@ describe('secretBox', () => {
       [
         { id: 1, key: keyOf(1) },
         { id: 1, key: keyOf(2) },
+      ],
+    ],
+    [
+      'ids 128 apart',
+      [
+        { id: 1, key: keyOf(1) },
+        { id: 129, key: keyOf(2) },
       ],
     ],
     [

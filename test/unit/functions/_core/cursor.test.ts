@@ -196,6 +196,21 @@ describe('cursors', () => {
     });
   });
 
+  it('have 4,096 characters at most: one byte more is refused', () => {
+    const wide = Array.from({ length: 152 }, (_, index) => [BigInt(index + 1), { seq: MAX, position: 0n }] as const);
+    const full = new Map([...wide, [153n, { seq: 0n, position: 0n }]]);
+    const larger = new Map([...wide, [153n, { seq: 128n, position: 128n }]]);
+    expect([encodeVector(full).length, encodeVector(larger).length]).toEqual([3043, 3044]);
+    const cursor = cursors.seal(full, 'public', '*');
+    expect(cursor.length).toBe(MAX_CURSOR_CHARACTERS);
+    expect(cursors.open(cursor, 'public', '*')).toEqual(full);
+    expect(refusal(() => cursors.seal(larger, 'public', '*'))).toMatchObject({
+      code: 400,
+      message: expect.stringMatching(/153 tenants is too large: .* 4096 characters at most/),
+    });
+    expect(refusal(() => cursors.open(`${cursor}A`, 'public', '*')).code).toBe(400);
+  });
+
   it('refuse vectors whose text would be too long, also below 256 tenants', () => {
     const far = new Map(
       Array.from({ length: 200 }, (_, index) => [BigInt(index + 1) * 2n ** 50n, { seq: MAX, position: 0n }]),

@@ -1,0 +1,77 @@
+/** A box whose ring of keys changes while it is used. */
+
+import { secretBox } from '#adapters/ciphers/secret-box.ts';
+import { type CursorKeyRing, type CursorKeys, KEYS_READ_EVERY_MS } from '#core/ports/cursor-keys.ts';
+import type { SecretBox } from '#core/ports/secret-box.ts';
+import { StatusError } from '#core/status-error.ts';
+
+export interface RotatingBoxOptions {
+  /** Another ring is in use, with other keys or another one that seals. */
+  readonly onChange?: (ring: CursorKeyRing) => void;
+  /** The keys could not be read: those from before stay. Told once until they can be read again. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** Without a look at the keys for so long, a token that does not open may be of a key that is newer. */
+const STALE_MS = 5 * KEYS_READ_EVERY_MS;
+
+/**
+ * Reads the keys, and again every KEYS_READ_EVERY_MS until the signal aborts. While they cannot be read, tokens that do
+ * not open are refused with ServiceUnavailable, thrown by `open`: whether they are malformed is not known.
+ * @throws what `keys.read()` throws at the first time.
+ */
+export async function rotatingBox(
+  keys: CursorKeys,
+  signal: AbortSignal,
+  { onChange, onError }: RotatingBoxOptions = {},
+): Promise<SecretBox> {
+  const first = await keys.read();
+  let box = boxOf(first);
+  let known = nameOf(first);
+  let readAtMs = performance.now();
+  let isFailing = false;
+  const timer = setInterval(() => void look(), KEYS_READ_EVERY_MS);
+  timer.unref();
+  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+
+  return {
+    seal: (plaintext, associatedData) => box.seal(plaintext, associatedData),
+    open(token, associatedData) {
+      const opened = box.open(token, associatedData);
+      if (opened === 'malformed' && performance.now() - readAtMs > STALE_MS) throw unreadable();
+      return opened;
+    },
+  };
+
+  async function look(): Promise<void> {
+    try {
+      const ring = await keys.read();
+      const name = nameOf(ring);
+      if (name !== known) {
+        box = boxOf(ring);
+        known = name;
+        onChange?.(ring);
+      }
+      readAtMs = performance.now();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing && !signal.aborted) onError?.(error);
+      isFailing = true;
+    }
+  }
+}
+
+function boxOf({ keys, sealingId }: CursorKeyRing): SecretBox {
+  return secretBox(keys, { sealingId });
+}
+
+/** Equal for equal rings. Ids are never used twice, but a file can be corrected. */
+function nameOf({ keys, sealingId }: CursorKeyRing): string {
+  return JSON.stringify([sealingId, ...keys.map(({ id, key }) => [id, [...key]])]);
+}
+
+function unreadable(): StatusError {
+  return new StatusError('ServiceUnavailable', 'the keys of cursors cannot be read at present; try again', {
+    details: { retryAfterSeconds: 2 },
+  });
+}
