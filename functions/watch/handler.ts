@@ -14,6 +14,7 @@ import type { Feed } from '#functions/watch/feed.ts';
 import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
+import { withSharedLists, withSharedReads } from '#functions/watch/shared-reads.ts';
 import { findStart, type StartDeps } from '#functions/watch/start.ts';
 import { viewOf } from '#functions/watch/view.ts';
 import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
@@ -37,6 +38,8 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
+  const log = withSharedReads(deps.log);
+  const startDeps: StartDeps = { ...deps, log, streams: withSharedLists(deps.streams) };
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
   // The headers of a stream that is not opened say nothing.
@@ -60,7 +63,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     const caller = c.get('caller');
     const { audience } = caller;
     const feed = await deps.hub.feed(audience, request.tenants, request.granted);
-    const { vector, snapshot } = await findStart(deps, { audience, request, seal: feed.seal });
+    const { vector, snapshot } = await findStart(startDeps, { audience, request, seal: feed.seal });
     try {
       // All that can be refused, before the head is written.
       const cursor = feed.seal(vector);
@@ -88,7 +91,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const watcher = new Watcher({
       feed,
-      log: deps.log,
+      log,
       sink,
       selection,
       endsWithTenants: tenantsAreNamed,
