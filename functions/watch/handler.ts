@@ -8,7 +8,7 @@ import { type Caller, isOpenSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
-import { SSE_OPENING } from '#core/sse.ts';
+import { SSE_OPENING, sseRetry } from '#core/sse.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
@@ -70,7 +70,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       feed.assertRunning();
       const { watcher, answer } = open(c, feed, request);
       deps.hub.register(watcher, viewOf(caller, request.granted, request.tenantsAreNamed));
-      watcher.write(SSE_OPENING + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
+      watcher.write(opening() + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
       if (snapshot) void streamInitialState({ snapshot, watcher, feed, selection: request.selection });
       else watcher.begin(vector);
       return answer;
@@ -104,10 +104,14 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       onDrain: () => undefined,
       onClose: () => undefined,
     });
-    sink.write(new FrameBytes(SSE_OPENING + errorFrame(toStatusError(error), '')));
+    sink.write(new FrameBytes(opening() + errorFrame(toStatusError(error), '')));
     sink.end();
     return answer;
   }
+}
+
+function opening(): string {
+  return SSE_OPENING + sseRetry(Math.random());
 }
 
 function modeOf({ start }: WatchRequest): 'live' | 'resume' | 'initial' {

@@ -29,7 +29,7 @@ export function connections(open: OpenTarget): void {
     for (const { metadata } of widgets) await connection.until(`"uid":"${metadata.uid}"`);
     // Nothing but fields and empty lines: no size of a chunk among them.
     const [, body = ''] = connection.text().split('\r\n\r\n');
-    expect(body.split('\n').filter((line) => !/^(?:$|: ok$|event: |id: |data: )/.test(line))).toEqual([]);
+    expect(body.split('\n').filter((line) => !/^(?:$|: ok$|retry: |event: |id: |data: )/.test(line))).toEqual([]);
     connection.close();
   });
 
@@ -83,6 +83,47 @@ export function connections(open: OpenTarget): void {
     const client = await watches.open();
     await passMark(world, client);
     slow.close();
+  });
+
+  describe('a client that sends on the connection of its stream', () => {
+    test('what is no request loses its stream, and nobody else does', async () => {
+      const other = await watches.open();
+      for (const junk of ['hello\r\n\r\n', '\0'.repeat(1024 * 1024), 'GET / HTTP/9.9\r\n\r\n']) {
+        const connection = await connect();
+        connection.write(await request('1.1', EVENTS));
+        await connection.until('event: READY\n');
+        connection.write(junk);
+        await connection.ended;
+      }
+      await passMark(world, other);
+    });
+
+    test('a body, or a part of one, gets its events all the same', async () => {
+      for (const body of ['x'.repeat(1024 * 1024), 'x']) {
+        const connection = await connect();
+        connection.write((await request('1.1', EVENTS, ['Content-Length: 1048576'])) + body);
+        await connection.until('event: READY\n');
+        const { metadata } = await createWidget(world);
+        await connection.until(`"uid":"${metadata.uid}"`);
+        connection.destroy();
+      }
+    });
+
+    test('thousands of further requests gets its events, and no answers to them', async () => {
+      const connection = await connect();
+      connection.write(await request('1.1', EVENTS));
+      await connection.until('event: READY\n');
+      connection.write((await request('1.1', world.widgets)).repeat(2_000));
+      connection.write((await request('1.1', EVENTS)).repeat(2_000));
+      for (let n = 0; n < 3; n++) {
+        const { metadata } = await createWidget(world);
+        await connection.until(`"uid":"${metadata.uid}"`);
+      }
+      expect(connection.text()).not.toContain('WidgetList');
+      expect(connection.text().match(/event: READY/g)).toHaveLength(1);
+      connection.destroy();
+      await passMark(world, await watches.open());
+    });
   });
 
   test('a hundred streams of one caller get the same events', async () => {
