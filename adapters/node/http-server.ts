@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { listen, type ListenOptions } from '#adapters/node/listen.ts';
+import { cutSilentPeers } from '#adapters/node/silent-peers.ts';
 
 export interface HttpServerOptions extends ListenOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
@@ -33,14 +34,20 @@ export async function startHttpServer({ host, port, fetch }: HttpServerOptions):
   }) as Server;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
+  const sockets = new Set<Socket>();
   // Node does not count them as idle.
   const withoutRequest = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
     withoutRequest.add(socket);
-    socket.once('close', () => withoutRequest.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      withoutRequest.delete(socket);
+    });
   });
   server.on('request', ({ socket }) => withoutRequest.delete(socket));
   const url = await listen(server, { host, port });
+  const stopCutting = cutSilentPeers({ sockets, port: Number(new URL(url).port) });
   return {
     url,
     async stop() {
@@ -49,6 +56,7 @@ export async function startHttpServer({ host, port, fetch }: HttpServerOptions):
       }, SILENT_GRACE_MS);
       await stop(server);
       clearTimeout(expiry);
+      stopCutting();
     },
   };
 }

@@ -12,7 +12,7 @@ import type { Logger } from '#core/ports/logger.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
-import { SSE_OPENING } from '#core/sse.ts';
+import { SSE_OPENING, sseRetry } from '#core/sse.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
@@ -21,6 +21,7 @@ import { answerAcks } from '#functions/watch/groups/answer-acks.ts';
 import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
+import { withSharedLists, withSharedReads } from '#functions/watch/shared-reads.ts';
 import { findStart, type StartDeps } from '#functions/watch/start.ts';
 import { viewOf } from '#functions/watch/view.ts';
 import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
@@ -50,6 +51,8 @@ const HEADERS: Readonly<Record<string, string>> = {
 const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 504]);
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
+  const log = withSharedReads(deps.log);
+  const startDeps: StartDeps = { ...deps, log, streams: withSharedLists(deps.streams) };
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
   // The headers of a stream that is not opened say nothing.
@@ -94,14 +97,14 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     const caller = c.get('caller');
     const { audience } = caller;
     const feed = await deps.hub.feed(audience, request.tenants, request.granted);
-    const { vector, snapshot } = await findStart(deps, { audience, request, seal: feed.seal });
+    const { vector, snapshot } = await findStart(startDeps, { audience, request, seal: feed.seal });
     try {
       // All that can be refused, before the head is written.
       const cursor = feed.seal(vector);
       feed.assertRunning();
       const { watcher, answer } = open(c, feed, request);
       deps.hub.register(watcher, viewOf(caller, request.granted, request.tenantsAreNamed));
-      watcher.write(SSE_OPENING + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
+      watcher.write(opening() + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
       if (snapshot) void streamInitialState({ snapshot, watcher, feed, selection: request.selection });
       else watcher.begin(vector);
       return answer;
@@ -122,7 +125,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const watcher = new Watcher({
       feed,
-      log: deps.log,
+      log,
       sink,
       selection,
       endsWithTenants: tenantsAreNamed,
@@ -137,10 +140,14 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const status = toStatusError(error);
     // What cannot be read yet can be soon.
-    sink.write(new FrameBytes(SSE_OPENING + errorFrame(status, status.reason === 'Timeout' ? undefined : '')));
+    sink.write(new FrameBytes(opening() + errorFrame(status, status.reason === 'Timeout' ? undefined : '')));
     sink.end();
     return answer;
   }
+}
+
+function opening(): string {
+  return SSE_OPENING + sseRetry(Math.random());
 }
 
 function modeOf({ start }: WatchRequest): 'live' | 'resume' | 'initial' {

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 const streams = new Set<ServerResponse>();
 const server = createServer((_request, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  response.write(': ok\n\nevent: READY\ndata: {}\n\n');
+  response.write(': ok\n\nretry: 1000\n\nevent: READY\ndata: {}\n\n');
   streams.add(response);
   response.on('close', () => streams.delete(response));
 });

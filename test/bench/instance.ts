@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import packageJson from '#package.json' with { type: 'json' };
 import { startChild } from '#test/support/child.ts';
 
 export interface Instance {
@@ -27,7 +28,8 @@ export const PAD: string = 'x'.repeat(900);
 /** @param kafkaBrokers for the log in Kafka. */
 export async function startInstance(kafkaBrokers?: readonly string[]): Promise<Instance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-bench-'));
-  const child = startChild('infra/local/main.ts', [], {
+  const [program = '', ...args] = packageJson.scripts.start.replace(/^exec node /, '').split(' ');
+  const child = startChild(program, args, {
     env: {
       DATA_DIR: dataDir,
       PORT: '0',

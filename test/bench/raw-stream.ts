@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net';
 
 export interface RawStream {
-  /** Blank lines seen: frames, the opening comment and READY among them. */
+  /** Blank lines seen: frames, the opening comment, the time to wait and READY among them. */
   readonly frames: number;
   readonly bytes: number;
   close(): void;
@@ -32,7 +32,7 @@ export async function openRawStream(
       for (let at = chunk.indexOf('\n\n'); at >= 0; at = chunk.indexOf('\n\n', at + 2)) frames += 1;
       newlineBefore = chunk.at(-1) === 10 && chunk.at(-2) !== 10;
       state.frames += frames;
-      if (state.frames >= 2) resolve();
+      if (state.frames >= 3) resolve();
       if (frames > 0) onFrames(frames, chunk);
     });
   });

@@ -29,7 +29,7 @@ export function connections(open: OpenTarget): void {
     for (const { metadata } of widgets) await connection.until(`"uid":"${metadata.uid}"`);
     // Nothing but fields and empty lines: no size of a chunk among them.
     const [, body = ''] = connection.text().split('\r\n\r\n');
-    expect(body.split('\n').filter((line) => !/^(?:$|: ok$|event: |id: |data: )/.test(line))).toEqual([]);
+    expect(body.split('\n').filter((line) => !/^(?:$|: ok$|retry: |event: |id: |data: )/.test(line))).toEqual([]);
     connection.close();
   });
 

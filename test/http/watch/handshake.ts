@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 
 import { createWidget, useWorld } from '#test/http/resource-api/world.ts';
-import { EVERYONE, readyOf, settle, useWatches, viewerOf, watchUrl } from '#test/http/watch/world.ts';
+import { EVENTS, EVERYONE, readyOf, settle, useWatches, viewerOf, watchUrl } from '#test/http/watch/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
+import { openRawConnection } from '#test/support/raw-connection.ts';
 
 export function handshake(open: OpenTarget): void {
   const world = useWorld(open);
@@ -18,7 +19,22 @@ export function handshake(open: OpenTarget): void {
     const reader = response.body?.getReader();
     const text = Buffer.from((await reader?.read())?.value ?? '').toString();
     aborter.abort();
-    expect(text).toMatch(/^: ok\n\nevent: READY\n(?:id: .+\ndata: \{.+\}|data: \{.+\}\nid: .+)\n\n$/);
+    expect(text).toMatch(/^: ok\n\nretry: \d+\n\nevent: READY\n(?:id: .+\ndata: \{.+\}|data: \{.+\}\nid: .+)\n\n$/);
+  });
+
+  test('each stream tells its client another time to wait before it connects again: 0.5 to 3.5 s', async () => {
+    const token = await world.target.token(viewerOf(world));
+    const times: number[] = [];
+    for (let n = 0; n < 10; n++) {
+      const connection = await openRawConnection(world.target.baseUrl);
+      connection.write(`GET ${EVENTS} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      const text = await connection.until('event: READY');
+      connection.close();
+      times.push(Number(/^retry: (\d+)$/m.exec(text)?.[1]));
+    }
+    expect(Math.min(...times)).toBeGreaterThanOrEqual(500);
+    expect(Math.max(...times)).toBeLessThanOrEqual(3_500);
+    expect(new Set(times).size).toBeGreaterThan(5);
   });
 
   test('the headers keep proxies from storing, changing and holding back the stream', async () => {

@@ -2,7 +2,11 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { SSE_OPENING, sseFrame } from '#core/sse.ts';
+import { SSE_OPENING, sseFrame, sseRetry } from '#core/sse.ts';
+
+it('sseRetry spreads clients over 3 s, and lets none come at once', () => {
+  expect([0, 0.5, 1].map(sseRetry)).toEqual(['retry: 500\n\n', 'retry: 2000\n\n', 'retry: 3500\n\n']);
+});
 
 describe('sseFrame', () => {
   it('is one event of a stream', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareCalls } from '#functions/watch/shared-call.ts';
+import { shareCalls, shareCallsByKey } from '#functions/watch/shared-call.ts';
 
 test('who asks while a call runs shares the next one, which begins after the question', async () => {
   const begun: PromiseWithResolvers<number>[] = [];
@@ -30,4 +30,18 @@ test('a call that fails fails for those who asked for it, and the next one is ma
   const failed = await Promise.allSettled([ask(), ask()]);
   expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await ask()).toBe(2);
+});
+
+test('calls with arguments are shared by key, and nothing is kept of them', async () => {
+  const calls: string[] = [];
+  const ask = shareCallsByKey(
+    (name: string) => name,
+    async (name) => {
+      calls.push(name);
+      return calls.length;
+    },
+  );
+  expect(await Promise.all([ask('a'), ask('b'), ask('a'), ask('b'), ask('b')])).toEqual([1, 2, 1, 2, 2]);
+  expect(calls).toEqual(['a', 'b']);
+  expect(await ask('a')).toBe(3);
 });
