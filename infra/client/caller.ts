@@ -1,7 +1,6 @@
 /** Calls of one server, with its token; what is not a success is thrown, in its class. */
 
 import { ConnectionError, isStatus, type StatusError, statusErrorOf, Unauthorized } from '#infra/client/errors.ts';
-import { retryAfterMs } from '#infra/client/retry-after.ts';
 
 /**
  * A bearer token, or where to get one: asked before each call. `refused` is a token that the server does not take any
@@ -32,6 +31,9 @@ export interface Caller {
   /** The token of the last call has been refused, though not in its answer. */
   refuseToken(): void;
 }
+
+/** A proxy's mistake must not silence a client for days. */
+const LONGEST_RETRY_AFTER_MS = 600_000;
 
 /** @throws {TypeError} for a malformed url. */
 export function createCaller({ url, token }: Connection): Caller {
@@ -92,6 +94,17 @@ async function failureOf(response: Response): Promise<StatusError> {
     { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, reason: '', code: response.status },
     waitMs,
   );
+}
+
+/**
+ * What a `Retry-After` header asks for, ten minutes at most; 0 without one that can be read.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+ */
+function retryAfterMs(header: string | null, nowMs: number): number {
+  if (header === null) return 0;
+  const text = header.trim();
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  return Number.isNaN(waitMs) ? 0 : Math.min(LONGEST_RETRY_AFTER_MS, Math.max(0, waitMs));
 }
 
 /** Undefined for what is none. */

@@ -6,10 +6,9 @@ import { createAcks } from '#infra/client/group/acks.ts';
 import { type Delivery, deliveryOf, type LaneFrame } from '#infra/client/group/delivery.ts';
 import { createLanes } from '#infra/client/group/lanes.ts';
 import { createResyncs } from '#infra/client/group/resyncs.ts';
-import type { Mode } from '#infra/client/handshake.ts';
 import { pause } from '#loop/pause.ts';
 import { type Selection, watchPath } from '#infra/client/selection.ts';
-import { type Frame, openAgain, type StreamOptions } from '#infra/client/stream.ts';
+import { type Frame, type Mode, openAgain, type StreamOptions } from '#infra/client/stream.ts';
 
 export interface HandlerContext {
   /** Aborts when the lane is not this member's any more: the change comes again, perhaps elsewhere at this very moment. */

@@ -54,7 +54,8 @@ export function informer<Spec = Record<string, unknown>, Status = Record<string,
   const caller = createCaller(options);
   const parts = tenants.map((tenant) => {
     const cache = createCache(options);
-    const { promise: listed, resolve: onListed } = Promise.withResolvers<void>();
+    let onListed = (): void => undefined;
+    const listed = new Promise<void>((resolve) => (onListed = resolve));
     const ended = reflect({
       ...options,
       onRetry: options.onRetry ?? (() => undefined),

@@ -1,6 +1,6 @@
 /** Where a watch is: from where the next connection goes on, and what it would repeat. */
 
-import type { Mode } from '#infra/client/handshake.ts';
+import type { Mode } from '#infra/client/stream.ts';
 
 export interface Start {
   /** A cursor, `earliest`, or `now`. @default now */
@@ -12,16 +12,18 @@ export interface Start {
 export interface Place {
   /** What the next connection asks for. */
   readonly next: { readonly from?: string | undefined; readonly initial?: string | undefined; readonly mode: Mode };
-  /** Moves on behind a frame with this cursor, or without one; with this event, or without. */
-  take(cursor: string | undefined, eventId: string | undefined): void;
-  /** Whether an event has come since the cursor moved last. */
-  hasTaken(eventId: string | undefined): boolean;
+  /** A connection has begun, from this cursor. */
+  begin(cursor: string | undefined): void;
+  /** Moves on behind a frame; false for an event that an earlier connection has brought already. */
+  take(cursor: string | undefined, eventId: string | undefined): boolean;
 }
 
 export function createPlace({ from, initial = false }: Start): Place {
   let cursor: string | undefined;
-  // Events that have come since the cursor moved last: a connection from that cursor begins with them.
+  /** Events behind the cursor: a connection from it begins with them, in this order. */
   const taken = new Set<string>();
+  /** Those that this connection has brought, so that its next cursor covers them. */
+  const brought = new Set<string>();
 
   return {
     get next(): Place['next'] {
@@ -29,13 +31,23 @@ export function createPlace({ from, initial = false }: Start): Place {
       if (initial) return { from, initial: 'true', mode: 'initial' };
       return { from, mode: from === undefined || from === 'now' ? 'live' : 'resume' };
     },
+    begin(start) {
+      brought.clear();
+      cursor ??= start;
+    },
     take(next, eventId) {
+      const isNews = eventId === undefined || !taken.has(eventId);
+      // The initial state comes whole each time, whatever of it has come before.
+      if (eventId !== undefined && (cursor !== undefined || next !== undefined)) {
+        taken.add(eventId);
+        brought.add(eventId);
+      }
       if (next !== undefined) {
         cursor = next;
-        taken.clear();
-        // The initial state comes whole each time, whatever of it has come before.
-      } else if (cursor !== undefined && eventId !== undefined) taken.add(eventId);
+        for (const id of brought) taken.delete(id);
+        brought.clear();
+      }
+      return isNews;
     },
-    hasTaken: (eventId) => eventId !== undefined && taken.has(eventId),
   };
 }

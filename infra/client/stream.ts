@@ -12,8 +12,11 @@ import {
   statusErrorOf,
   Unauthorized,
 } from '#infra/client/errors.ts';
-import { assertReady, type Mode } from '#infra/client/handshake.ts';
 import { readSse } from '#infra/client/sse-stream.ts';
+
+export type Mode = 'live' | 'resume' | 'initial' | 'group';
+
+const PROTOCOL = 1;
 
 export interface StreamOptions {
   /**
@@ -84,4 +87,26 @@ export async function* openAgain(options: StreamRequest): AsyncGenerator<Frame, 
 
 function errorOf({ data }: Frame): StatusError | ProtocolError {
   return isStatus(data) ? statusErrorOf(data) : new ProtocolError('the stream ended with an ERROR that has no Status');
+}
+
+/**
+ * The first event says what was granted: a server that has not understood the request does not say it.
+ * @throws {ProtocolError} when what was asked for is not what READY grants.
+ */
+function assertReady(frame: Frame, asked: Mode): void {
+  const granted = frame.type === 'READY' && typeof frame.data === 'object' ? frame.data : undefined;
+  if (!granted) {
+    throw new ProtocolError(
+      `the stream begins with ${frame.type} instead of READY: this is no Plumbline, or an older one`,
+    );
+  }
+  const protocol = 'protocol' in granted ? granted.protocol : undefined;
+  if (protocol !== PROTOCOL) {
+    throw new ProtocolError(`the server speaks protocol ${JSON.stringify(protocol)}, and this client ${PROTOCOL}`);
+  }
+  const mode = 'mode' in granted ? granted.mode : undefined;
+  if (mode === asked) return;
+  throw new ProtocolError(
+    `asked for mode ${asked}, the server grants ${JSON.stringify(mode)}: going on would lose or repeat events`,
+  );
 }

@@ -1,12 +1,11 @@
 /** A watch: committed changes in order, over all disconnections. */
 
 import { type Connection, createCaller } from '#infra/client/caller.ts';
-import type { Mode } from '#infra/client/handshake.ts';
 import { type LinkedSignal, linkSignal } from '#infra/client/linked-signal.ts';
 import type { Bookmark, Change, CloudEvent, PlumblineObject } from '#infra/client/objects.ts';
 import { createPlace, type Start } from '#infra/client/place.ts';
 import { type Selection, watchPath } from '#infra/client/selection.ts';
-import { type Frame, openAgain, type StreamOptions } from '#infra/client/stream.ts';
+import { type Frame, type Mode, openAgain, type StreamOptions } from '#infra/client/stream.ts';
 
 export interface WatchOptions extends Connection, Selection, Start, StreamOptions {
   /** Bookmarks too. @default false */
@@ -16,7 +15,7 @@ export interface WatchOptions extends Connection, Selection, Start, StreamOption
 }
 
 /** Ends, and its connection with it, by `break`, `return` or `throw` in its loop, or by `return()`. */
-export type Watch<Item> = AsyncIterableIterator<Item, undefined, undefined> & AsyncDisposable;
+export type Watch<Item> = AsyncIterableIterator<Item, undefined, undefined>;
 
 /**
  * Changes from a place on, each once and in order, for as long as they are taken. Connections that end, break or fall
@@ -43,9 +42,6 @@ export function watch<Spec, Status>(options: WatchOptions): Watch<Change<Spec, S
     [Symbol.asyncIterator]() {
       return this;
     },
-    async [Symbol.asyncDispose]() {
-      await end();
-    },
   };
 
   async function end(): Promise<IteratorResult<never, undefined>> {
@@ -67,9 +63,8 @@ async function* run<Spec, Status>(
   try {
     for await (const frame of openAgain({ ...options, caller: createCaller(options), request, signal })) {
       const item = itemOf<Spec, Status>(frame);
-      const eventId = item && item.type !== 'BOOKMARK' ? item.event.id : undefined;
-      if (place.hasTaken(eventId)) continue;
-      place.take(frame.id, eventId);
+      if (frame.type === 'READY') place.begin(frame.id);
+      else if (!place.take(frame.id, eventIdOf(item))) continue;
       if (item && (item.type !== 'BOOKMARK' || bookmarks)) yield item;
       if (item?.type !== 'BOOKMARK' || item.reason !== 'TenantGone') continue;
       if (item.tenant !== undefined && remaining.delete(item.tenant) && remaining.size === 0) return undefined;
@@ -83,6 +78,10 @@ async function* run<Spec, Status>(
     const { mode, ...start } = place.next;
     return { path: watchPath(options, start), mode };
   }
+}
+
+function eventIdOf(item: Change<unknown, unknown> | Bookmark | undefined): string | undefined {
+  return item && item.type !== 'BOOKMARK' ? item.event.id : undefined;
 }
 
 /** Undefined for what means nothing to who watches. */

@@ -36,7 +36,7 @@ export function createLanes(concurrency: number): Lanes {
   const due = new Set<Lane>();
   let running = 0;
   let isClosed = false;
-  const idle = Promise.withResolvers<void>();
+  let onIdle: (() => void) | undefined;
 
   return {
     push(work) {
@@ -64,7 +64,7 @@ export function createLanes(concurrency: number): Lanes {
     async close() {
       isClosed = true;
       due.clear();
-      if (running > 0) await idle.promise;
+      if (running > 0) await new Promise<void>((resolve) => (onIdle = resolve));
     },
   };
 
@@ -100,7 +100,7 @@ export function createLanes(concurrency: number): Lanes {
     await work.run(aborter.signal);
     running -= 1;
     lane.running = undefined;
-    if (isClosed && running === 0) idle.resolve();
+    if (running === 0) onIdle?.();
     // Its own next piece has no advantage over lanes that wait.
     if (lane.queue.length > 0) due.add(lane);
     for (const next of due) {

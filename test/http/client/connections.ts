@@ -39,6 +39,7 @@ export function connections(open: OpenTarget): void {
       await createWidget(world, { labels: { team: 'other' } });
       const object = await createWidget(world, { name, labels: { team: 'shop' } });
       if (cut % 2 === 0) await taken.until(isOf(object));
+      await expect.poll(() => proxy.connections, { timeout: 10_000, interval: 5 }).toBe(1);
       proxy.cut();
       await taken.untilRetries(cut);
     }
