@@ -8,7 +8,7 @@ export interface Metrics {
   readonly published: Counter;
   readonly publishErrors: Counter;
   readonly lostTopics: Counter;
-  readonly activeStreams: Gauge;
+  readonly activeStreams: Gauge<'mode'>;
   readonly endedStreams: Counter<'reason'>;
   readonly isolationViolations: Counter;
   readonly requests: Histogram<'method' | 'code'>;
@@ -66,10 +66,15 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
       help: 'Topics that the brokers lost; their streams go on in others',
       registers,
     }),
-    activeStreams: new Gauge({ name: 'plumbline_watch_active_streams', help: 'Open watch streams', registers }),
+    activeStreams: new Gauge({
+      name: 'plumbline_watch_active_streams',
+      help: 'Open watch streams: broadcast, or members of groups',
+      labelNames: ['mode'],
+      registers,
+    }),
     endedStreams: new Counter({
       name: 'plumbline_watch_ended_streams_total',
-      help: 'Ended watch streams: client, age, token, slow, shutdown, tenant, error',
+      help: 'Ended watch streams: client, age, token, slow, shutdown, tenant, error, ack, lease',
       labelNames: ['reason'],
       registers,
     }),

@@ -105,6 +105,8 @@ export function toCallerError(error: unknown, subject: string): unknown {
         cause: error,
         ...(details && { details }),
       });
+    case 'PL429':
+      return new StatusError('TooManyRequests', `${subject}: ${error.message}`, { cause: error });
     case '23505':
       return new StatusError('AlreadyExists', `${subject} already exists`, { cause: error });
     case '23514':

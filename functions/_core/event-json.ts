@@ -12,11 +12,21 @@ const CLOUD_EVENT_TYPES = {
   DELETED: 'dev.plumbline.deleted',
 } as const satisfies Record<EventType, string>;
 
+/** What a member of a group is told beside the event. */
+export interface DeliveryAttributes {
+  /** What is confirmed together: `<stream>.<lane>`. */
+  readonly lane: string;
+  /** Rises whenever the lane begins anew: what has an older one comes again. */
+  readonly fence: bigint;
+  /** 1 at the first delivery. */
+  readonly attempt: number;
+}
+
 /**
  * The CloudEvent of a change, on one line. `type` is what the change means to the watcher (an object that enters its
  * selection is ADDED). Numbers beyond 2^53 are strings.
  */
-export function eventJson(event: StreamEvent, type: EventType): string {
+export function eventJson(event: StreamEvent, type: EventType, delivery?: DeliveryAttributes): string {
   const { tenant, group, kind, name, uid, resourceVersion } = event.subject;
   let json = `{"specversion":"1.0","id":"${event.id}","source":${JSON.stringify(`/plumbline/${tenant}`)}`;
   json += `,"type":"${CLOUD_EVENT_TYPES[type]}","subject":${JSON.stringify(`${group}/${kind}/${name}`)}`;
@@ -24,5 +34,6 @@ export function eventJson(event: StreamEvent, type: EventType): string {
   json += `,"tenant":${JSON.stringify(tenant)},"uid":"${uid}","resourceversion":"${resourceVersion}"`;
   json += `,"seq":"${event.seq}","txid":${JSON.stringify(event.txid)}`;
   if (event.traceparent !== null) json += `,"traceparent":${JSON.stringify(event.traceparent)}`;
+  if (delivery) json += `,"lane":"${delivery.lane}","fence":"${delivery.fence}","attempt":${delivery.attempt}`;
   return json + `,"data":${event.object}}`;
 }

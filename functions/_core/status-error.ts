@@ -15,6 +15,7 @@ export const REASON_CODES = {
   NotAcceptable: 406,
   AlreadyExists: 409,
   Conflict: 409,
+  Fenced: 409,
   Expired: 410,
   StreamRecreated: 410,
   CursorKeyRetired: 410,
@@ -24,6 +25,7 @@ export const REASON_CODES = {
   TooManyRequests: 429,
   InternalError: 500,
   ServiceUnavailable: 503,
+  Timeout: 504,
 } as const;
 
 export type StatusReason = keyof typeof REASON_CODES;
@@ -44,6 +46,8 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
   /** Where a watch can start again; with `Expired`. */
   readonly cursor?: string;
+  /** What became of each part of a request of which nothing was done. */
+  readonly results?: readonly { readonly status: string }[];
 }
 
 /** The body of every error answer, and the data of every `ERROR` event. */

@@ -1,14 +1,18 @@
-/** Housekeeping of the event log while a process stays: room ahead, and an end behind. */
+/** Housekeeping of the event log and of who reads it, while a process stays: room ahead, and an end behind. */
 
 import { pause } from '#loop/pause.ts';
 import type { Leases } from '#core/ports/leases.ts';
 import type { Retention } from '#core/ports/retention.ts';
+import type { WatchGroups } from '#core/ports/watch-groups.ts';
 
 export interface RunRetentionDeps {
   readonly retention: Retention;
+  readonly groups: Pick<WatchGroups, 'dropIdle'>;
   readonly leases: Leases;
   /** How long events are kept. */
   readonly olderThanMs: number;
+  /** How long groups are kept that nobody is a member of. */
+  readonly groupIdleMs: number;
   readonly onError: (error: unknown) => void;
 }
 
@@ -28,16 +32,20 @@ export async function runRetention(deps: RunRetentionDeps, signal: AbortSignal):
   }
 }
 
-/** One round: what a scheduled function calls. Of several processes one at a time removes events. */
+/** One round: what a scheduled function calls. Of several processes one at a time removes events and groups. */
 export async function maintainLog({
   retention,
+  groups,
   leases,
   olderThanMs,
+  groupIdleMs,
 }: Omit<RunRetentionDeps, 'onError'>): Promise<void> {
   await retention.prepare();
   const lease = await leases.acquire('retention', LEASE_MS);
   if (!lease) return;
   try {
+    // Groups first: it is quick, and nothing that holds the log stands in its way.
+    await groups.dropIdle(groupIdleMs);
     await retention.expire(olderThanMs);
   } finally {
     await leases.release(lease);

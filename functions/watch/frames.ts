@@ -7,7 +7,7 @@ import { sseFrame } from '#core/sse.ts';
 import type { StatusError } from '#core/status-error.ts';
 
 /** Version of the protocol that READY announces. */
-const PROTOCOL = 1;
+export const PROTOCOL = 1;
 
 /** Encodes when first asked for either form; then both runtimes' clients share it. */
 export class FrameBytes implements SseBytes {

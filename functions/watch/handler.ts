@@ -4,14 +4,18 @@ import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { may } from '#http/authorize.ts';
 import { methods } from '#http/methods.ts';
+import type { AckTokens } from '#core/ack-token.ts';
 import type { Caller } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
+import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { SSE_OPENING } from '#core/sse.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
+import { answerAcks } from '#functions/watch/groups/answer-acks.ts';
+import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
 import { findStart, type StartDeps } from '#functions/watch/start.ts';
@@ -20,6 +24,9 @@ import { Watcher } from '#functions/watch/watcher.ts';
 
 export interface WatchDeps extends StartDeps {
   readonly hub: Hub;
+  readonly groups: WatchGroups;
+  readonly ackTokens: AckTokens;
+  readonly onFencedAcks: (count: number) => void;
   readonly kinds: KindRegistry;
   readonly authenticate: MiddlewareHandler<HttpEnv>;
   /** How this runtime sends events. `Env` is its `c.env`. */
@@ -40,12 +47,19 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   app.use('/watch/*', deps.authenticate);
   // The headers of a stream that is not opened say nothing.
   app.all('/watch/v1/events', methods({ GET: watchEvents }, { head: false }));
+  app.all('/watch/v1/acks', methods({ POST: acknowledge }));
   return app;
+
+  async function acknowledge(c: Context<HttpEnv>): Promise<Response> {
+    assertMayWatch(c.get('caller'));
+    return answerAcks(deps, c);
+  }
 
   async function watchEvents(c: Context<HttpEnv>): Promise<Response> {
     assertAccepted(c);
     assertMayWatch(c.get('caller'));
     const request = parseWatchRequest(c, deps.kinds);
+    if (request.group) return joinGroup(deps, c, request, request.group, HEADERS);
     try {
       return await begin(c, request);
     } catch (error) {

@@ -3,9 +3,10 @@
 import type { Audience, TenantSet } from '#core/identity.ts';
 import type { Feed, FeedDeps } from '#functions/watch/feed.ts';
 import { createFeeds } from '#functions/watch/feeds.ts';
+import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/coordinator.ts';
 import { Tails } from '#functions/watch/tails.ts';
+import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
 import { stopping, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
-import type { Watcher } from '#functions/watch/watcher.ts';
 
 export interface HubOptions {
   /** A bookmark at the latest after this long. @default 15,000 */
@@ -18,16 +19,14 @@ export interface HubOptions {
   readonly lingerMs?: number;
 }
 
-/** Why a watch ended. */
-export type WatchEnd = 'client' | 'age' | 'token' | 'slow' | 'shutdown' | 'tenant' | 'error';
-
-export interface HubDeps extends Omit<FeedDeps, 'tails' | 'listStreams'> {
-  readonly onOpen: () => void;
-  readonly onEnd: (end: WatchEnd) => void;
+export interface HubDeps
+  extends Omit<FeedDeps, 'tails' | 'listStreams'>, Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery'> {
+  readonly onOpen: (mode: WatchMode) => void;
+  readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;
 }
 
 interface Registration {
-  readonly watcher: Watcher;
+  readonly stream: TimedStream;
   readonly endsAtMs: number;
   readonly tokenEndsAtMs: number;
   bookmarkAtMs: number;
@@ -40,79 +39,91 @@ const BOOKMARK_SPREAD = 0.2;
 export interface Hub {
   /** The feed of an audience and a set of tenants, started. @throws {StatusError} BadRequest, ServiceUnavailable. */
   feed(audience: Audience, tenants: TenantSet): Promise<Feed>;
-  /** Keeps the time of a watcher: bookmarks, age, the token's end (milliseconds since the epoch), stalls. */
-  register(watcher: Watcher, tokenEndsAtMs: number): void;
+  /** The members of groups. */
+  readonly groups: GroupCoordinator;
+  /** Keeps the time of a stream: bookmarks, age, the token's end (milliseconds since the epoch), stalls. */
+  register(stream: TimedStream, tokenEndsAtMs: number): void;
   /** The client's connection is gone. */
-  unregister(watcher: Watcher): void;
-  /** Ends every stream with its cursor. New ones are refused. */
-  stop(): void;
+  unregister(stream: TimedStream): void;
+  /** @throws {StatusError} ServiceUnavailable once it was stopped. */
+  assertRunning(): void;
+  /** Ends every stream, with its cursor where it has one. New ones are refused. Resolves when groups have their lanes back. */
+  stop(): Promise<void>;
 }
 
 export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   const { bookmarkMs = 15_000, maxAgeMs = 1_800_000, stallMs = 30_000, lingerMs = 30_000 } = options;
   const lifetime = new AbortController();
-  const feeds = createFeeds({ ...deps, tails: new Tails(deps) }, lingerMs);
-  const registrations = new Map<Watcher, Registration>();
+  const tails = new Tails(deps);
+  const feeds = createFeeds({ ...deps, tails }, lingerMs);
+  const groups = new GroupCoordinator({ ...deps, tails });
+  const registrations = new Map<TimedStream, Registration>();
 
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);
   const ticker = setInterval(tick, TICK_MS);
 
-  return { feed, register, unregister, stop };
+  return { groups, feed, register, unregister, assertRunning, stop };
 
   async function feed(audience: Audience, tenants: TenantSet): Promise<Feed> {
-    if (lifetime.signal.aborted) throw stopping();
+    assertRunning();
     return feeds.get(audience, tenants);
   }
 
-  function register(watcher: Watcher, tokenEndsAtMs: number): void {
+  function assertRunning(): void {
+    if (lifetime.signal.aborted) throw stopping();
+  }
+
+  function register(stream: TimedStream, tokenEndsAtMs: number): void {
     const nowMs = performance.now();
-    registrations.set(watcher, {
-      watcher,
+    registrations.set(stream, {
+      stream,
       endsAtMs: nowMs + maxAgeMs * (1 + Math.random()),
       tokenEndsAtMs,
       bookmarkAtMs: nextBookmark(nowMs),
     });
-    deps.onOpen();
+    deps.onOpen(stream.mode);
   }
 
-  function unregister(watcher: Watcher): void {
-    watcher.closed();
-    if (registrations.delete(watcher)) deps.onEnd(watcher.endedBy ?? 'client');
+  function unregister(stream: TimedStream): void {
+    stream.closed();
+    if (registrations.delete(stream)) deps.onEnd(stream.endedBy ?? 'client', stream.mode);
   }
 
-  function endWith(registration: Registration, end: WatchEnd, act: () => void): void {
-    registrations.delete(registration.watcher);
+  function endWith({ stream }: Registration, end: WatchEnd, act: () => void): void {
+    registrations.delete(stream);
     act();
-    deps.onEnd(end);
+    deps.onEnd(end, stream.mode);
   }
 
   function tick(): void {
     const nowMs = performance.now();
     const epochMs = Date.now();
     for (const registration of registrations.values()) {
-      const { watcher } = registration;
-      if (watcher.isClosed) endWith(registration, watcher.endedBy ?? 'client', () => undefined);
-      else if (watcher.blockedMs(nowMs) > stallMs) endWith(registration, 'slow', () => watcher.end(tooSlow(stallMs)));
-      else if (epochMs >= registration.tokenEndsAtMs) endWith(registration, 'token', () => watcher.end(tokenExpired()));
-      else if (nowMs >= registration.endsAtMs) endWith(registration, 'age', () => watcher.finish());
+      const { stream } = registration;
+      if (stream.isClosed) endWith(registration, stream.endedBy ?? 'client', () => undefined);
+      else if (stream.blockedMs(nowMs) > stallMs) endWith(registration, 'slow', () => stream.end(tooSlow(stallMs)));
+      else if (epochMs >= registration.tokenEndsAtMs) endWith(registration, 'token', () => stream.end(tokenExpired()));
+      else if (nowMs >= registration.endsAtMs) endWith(registration, 'age', () => stream.finish());
       else if (nowMs >= registration.bookmarkAtMs) {
         registration.bookmarkAtMs = nextBookmark(nowMs);
-        watcher.bookmark();
+        stream.bookmark();
       }
     }
     feeds.sweep(nowMs);
+    tails.trim(nowMs);
   }
 
   function nextBookmark(nowMs: number): number {
     return nowMs + bookmarkMs * (1 - BOOKMARK_SPREAD * Math.random()) - TICK_MS;
   }
 
-  function stop(): void {
+  async function stop(): Promise<void> {
     clearInterval(ticker);
+    lifetime.abort();
     for (const registration of registrations.values()) {
-      endWith(registration, 'shutdown', () => registration.watcher.finish());
+      endWith(registration, 'shutdown', () => registration.stream.finish());
     }
     feeds.stop();
-    lifetime.abort();
+    await groups.stop();
   }
 }

@@ -54,7 +54,8 @@ async function initialStart({ store }: StartDeps, request: WatchRequest): Promis
   return { vector: snapshot.head, snapshot };
 }
 
-function assertTenantsExist({ tenants, tenantsAreNamed }: WatchRequest, existing: ReadonlySet<string>): void {
+/** @throws {StatusError} NotFound for a tenant that the request names and that is not there. */
+export function assertTenantsExist({ tenants, tenantsAreNamed }: WatchRequest, existing: ReadonlySet<string>): void {
   if (!tenantsAreNamed || tenants === '*') return;
   const missing = tenants.find((name) => !existing.has(name));
   if (missing !== undefined) throw tenantNotFound(missing);

@@ -4,6 +4,7 @@ import type { StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, pointOf, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
 import { StatusError } from '#core/status-error.ts';
 import { assertDense, LogHole } from '#functions/watch/dense.ts';
+import { RecentEvents, type Run } from '#functions/watch/recent-events.ts';
 
 export interface Follower {
   /** New events of the stream, in order, without a gap. At least one. */
@@ -30,7 +31,10 @@ export class Tail {
   readonly #followers = new Map<Follower, LogPoint>();
   /** Who still reads up to the tail. */
   readonly #joining = new Set<Follower>();
+  /** Who reads at a pace of its own, from what is recent or from the log. */
+  readonly #pullers = new Set<Follower>();
   readonly #lifetime = new AbortController();
+  #recent: RecentEvents | undefined;
   #last: LogPoint;
   #isReading = false;
 
@@ -42,6 +46,28 @@ export class Tail {
 
   get isFollowed(): boolean {
     return this.#followers.size + this.#joining.size > 0;
+  }
+
+  /** Where it is: every event up to here has been delivered. */
+  get last(): LogPoint {
+    return this.#last;
+  }
+
+  /** The last events, kept while anyone pulls. */
+  get recent(): Run {
+    return this.#recent ?? { after: this.#last.seq, events: [] };
+  }
+
+  trim(nowMs: number): void {
+    this.#recent?.trim(nowMs);
+  }
+
+  /** Tells the follower of what comes, from where the tail is, until it leaves; what was before it reads for itself. */
+  pull(follower: Follower): void {
+    this.#pullers.add(follower);
+    this.#recent ??= new RecentEvents(this.#last.seq);
+    this.#followers.set(follower, this.#last);
+    if (!this.#isReading) void this.#read();
   }
 
   /** Delivers everything after the point to the follower, from now on, until it leaves. */
@@ -69,6 +95,8 @@ export class Tail {
   leave(follower: Follower): void {
     this.#joining.delete(follower);
     this.#followers.delete(follower);
+    this.#pullers.delete(follower);
+    if (this.#pullers.size === 0) this.#recent = undefined;
   }
 
   /** Ends it for good. */
@@ -109,6 +137,7 @@ export class Tail {
     const newest = events.at(-1);
     if (!newest) return;
     this.#last = pointOf(newest);
+    this.#recent?.append(events, performance.now());
     for (const [follower, from] of this.#followers) {
       const fresh = events.filter((event) => event.seq > from.seq);
       if (fresh.length === 0) continue;
@@ -132,6 +161,7 @@ export class Tail {
 
   #goOnBehind(point: LogPoint, error: unknown): void {
     this.#last = point;
+    this.#recent?.restart(point.seq);
     for (const [follower, from] of this.#followers) {
       if (from.seq >= point.seq) continue;
       this.#followers.set(follower, point);

@@ -22,11 +22,24 @@ export class Tails {
     }
   }
 
+  /** The stream's tail, which begins at the head when there is none. It tells the follower of what comes. */
+  pull(follower: Follower, stream: bigint, head: LogPoint): Tail {
+    let tail = this.#tails.get(stream);
+    if (!tail) this.#tails.set(stream, (tail = new Tail(this.#deps, stream, head)));
+    tail.pull(follower);
+    return tail;
+  }
+
   leave(follower: Follower, stream: bigint): void {
     const tail = this.#tails.get(stream);
     if (!tail) return;
     tail.leave(follower);
     this.#dropUnfollowed(tail);
+  }
+
+  /** Lets go of what is too old, where nothing new has come. */
+  trim(nowMs: number): void {
+    for (const tail of this.#tails.values()) tail.trim(nowMs);
   }
 
   #dropUnfollowed(tail: Tail): void {

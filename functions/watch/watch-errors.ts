@@ -41,3 +41,18 @@ export function tooSlow(stallMs: number): StatusError {
 export function tokenExpired(): StatusError {
   return new StatusError('Unauthorized', 'the token has expired; connect again with a new one and the last event id');
 }
+
+/** The process could not renew in time: another may deliver by now. */
+export function leaseLost(): StatusError {
+  return new StatusError('ServiceUnavailable', 'the membership could not be kept alive in time; connect again', {
+    details: { retryAfterSeconds: 1 },
+  });
+}
+
+export function unackedTooLong(ackWaitMs: number): StatusError {
+  return new StatusError(
+    'Timeout',
+    `an event lay unacked for ${ackWaitMs} ms after all before it were acked: the member was ended, and others get what ` +
+      'it did not ack; connect again, and ask for a longer "ackWaitMs" if the work takes longer',
+  );
+}

@@ -9,6 +9,7 @@ import type { KindRegistry } from '#core/kind-registry.ts';
 import { parseLabelSelector } from '#core/label-selector.ts';
 import { dnsLabelProblem } from '#core/names.ts';
 import { StatusError } from '#core/status-error.ts';
+import { GROUP_PARAMETERS, groupParameters, type GroupRequest } from '#functions/watch/groups/group-request.ts';
 import { createSelection, type KindName, type Selection } from '#functions/watch/selection.ts';
 
 export type WatchStart =
@@ -22,6 +23,8 @@ export interface WatchRequest {
   readonly tenantsAreNamed: boolean;
   readonly selection: Selection;
   readonly start: WatchStart;
+  /** It asks to be a member of a group; then `start` is of no concern. */
+  readonly group: GroupRequest | undefined;
   /** The cursor came by the header that browsers send: they give up on any answer but 200. */
   readonly byLastEventId: boolean;
 }
@@ -31,7 +34,9 @@ const PARAMETERS: readonly string[] = ['tenants', 'kinds', 'labelSelector', 'fro
 /** @throws {StatusError} BadRequest naming the parameter; NotFound for a tenant that the caller does not see. */
 export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): WatchRequest {
   assertParameters(c);
-  const lastEventId = c.req.header('last-event-id');
+  const group = groupParameters(c);
+  // A browser sends it to a group too: what its members have processed they say by acks.
+  const lastEventId = group ? '' : c.req.header('last-event-id');
   const byLastEventId = lastEventId !== undefined && lastEventId !== '';
   const visible = visibleTo(c.get('caller'));
   const named = listParameter(c, 'tenants');
@@ -44,6 +49,7 @@ export function parseWatchRequest(c: Context<HttpEnv>, kinds: KindRegistry): Wat
     ),
     // A browser reconnects to the address it was given: what it has processed since then wins over what it asked first.
     start: byLastEventId ? { at: 'cursor', cursor: lastEventId } : startParameters(c),
+    group,
     byLastEventId,
   };
 }
@@ -64,13 +70,14 @@ function startParameters(c: Context<HttpEnv>): WatchStart {
 
 /** A misspelt "tenants" must not become a watch of everything, nor a forgotten cursor one that begins now. */
 function assertParameters(c: Context<HttpEnv>): void {
-  const empty = PARAMETERS.find((name) => c.req.queries(name)?.includes(''));
+  const known = [...PARAMETERS, ...GROUP_PARAMETERS];
+  const empty = known.find((name) => c.req.queries(name)?.includes(''));
   if (empty !== undefined) throw new StatusError('BadRequest', `the query parameter "${empty}" is empty`);
-  const unknown = Object.keys(c.req.query()).find((name) => !PARAMETERS.includes(name));
+  const unknown = Object.keys(c.req.query()).find((name) => !known.includes(name));
   if (unknown !== undefined) {
     throw new StatusError(
       'BadRequest',
-      `the query parameter ${JSON.stringify(unknown.slice(0, 100))} is not known; known are ${PARAMETERS.join(', ')}`,
+      `the query parameter ${JSON.stringify(unknown.slice(0, 100))} is not known; known are ${known.join(', ')}`,
     );
   }
 }

@@ -12,6 +12,7 @@ import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
+import type { TimedStream } from '#functions/watch/timed-stream.ts';
 import { furthest, isAhead } from '#functions/watch/vectors.ts';
 
 const MAX_WRITE_BYTES = 256 * 1024;
@@ -28,7 +29,7 @@ export interface WatcherDeps {
 }
 
 /** A class, for its memory: an idle watcher is one of thousands. */
-export class Watcher implements FeedWatcher {
+export class Watcher implements FeedWatcher, TimedStream {
   readonly #feed: Feed;
   readonly #log: EventLog;
   readonly #outlet: Outlet;
@@ -50,6 +51,10 @@ export class Watcher implements FeedWatcher {
     this.#selection = selection;
     this.#endsWithTenants = endsWithTenants;
     feed.watchers.add(this);
+  }
+
+  get mode(): 'broadcast' {
+    return 'broadcast';
   }
 
   get isClosed(): boolean {

@@ -7,20 +7,24 @@ import type { Logger } from 'pino';
 import packageJson from '#package.json' with { type: 'json' };
 import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
+import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createMetrics, type Metrics } from '#adapters/node/metrics.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { loadCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
+import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
+import { createAckTokens } from '#core/ack-token.ts';
 import { createContinueTokens } from '#core/continue-token.ts';
 import { createCursors } from '#core/cursor.ts';
 import type { Audience } from '#core/identity.ts';
@@ -78,6 +82,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const pools = {
     api: pool('api', 10, STATEMENT_TIMEOUT_MS),
     watch: pool('watch', 6, STATEMENT_TIMEOUT_MS),
+    // Leases are renewed whatever watchers wait for.
+    groups: pool('groups', 4, STATEMENT_TIMEOUT_MS),
     publish: pool('publish', 4, PUBLISH_TIMEOUT_MS),
     reconcile: pool('reconcile', 6, PUBLISH_TIMEOUT_MS),
     // Dropping a partition waits for its readers.
@@ -86,6 +92,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   };
   started.push({ name: 'database connections', stop: () => endAll(Object.values(pools)) });
   const metrics = createMetrics(() => readOutboxState(pools.ops));
+  const groupMetrics = createGroupMetrics(metrics.registry, () => readGroupTotals(pools.ops));
   const reports = createPublisherReports(metrics, logger);
   const eventLog = await openEventLog({ config, databaseUrl, logger, pools, reports });
   started.push({ name: 'event log', stop: () => eventLog.close() });
@@ -132,6 +139,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
 
   const box = secretBox(await loadCursorKeys(pools.ops, randomBytes));
   const cursors = createCursors(box);
+  const ackTokens = createAckTokens(box);
+  const groups = postgresWatchGroups(pools.groups);
   const { log } = eventLog;
   const streams = postgresStreams(pools.watch);
   const chosen = config.kafka ? 'kafka' : 'postgres';
@@ -140,14 +149,17 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     log,
     streams,
     cursors,
+    groups,
+    ackTokens,
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
     },
     onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
-    onOpen: () => metrics.activeStreams.inc(),
-    onEnd: (reason) => {
-      metrics.activeStreams.dec();
+    onRedelivery: () => groupMetrics.redeliveries.inc(),
+    onOpen: (mode) => metrics.activeStreams.inc({ mode }),
+    onEnd: (reason, mode) => {
+      metrics.activeStreams.dec({ mode });
       metrics.endedStreams.inc({ reason });
     },
   });
@@ -167,6 +179,9 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
       store: postgresResources(pools.watch),
       log,
       streams,
+      groups,
+      ackTokens,
+      onFencedAcks: (count) => groupMetrics.fencedAcks.inc(count),
       hub,
       transport: socketSse,
     });
@@ -222,14 +237,17 @@ async function startBackground({
     ...reports,
   };
   const olderThanMs = config.eventRetentionHours * 3_600_000;
+  const groupIdleMs = config.watchGroupIdleDays * 86_400_000;
   await Promise.all([
     eventLog.run(signal),
     runResidentPublisher(publisher, signal),
     runRetention(
       {
         retention,
+        groups: postgresWatchGroups(pools.retention),
         leases: postgresLeases(pools.retention, randomUUID()),
         olderThanMs,
+        groupIdleMs,
         onError: (error) => logger.warn({ err: error }, 'retention failed; it is tried again'),
       },
       signal,

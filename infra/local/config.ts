@@ -39,6 +39,8 @@ export interface Config {
   readonly logFormat: (typeof LOG_FORMATS)[number];
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly eventRetentionHours: number;
+  /** How long watch groups are kept that nobody is a member of. */
+  readonly watchGroupIdleDays: number;
   /** How many passes run at once in this process. */
   readonly reconcileConcurrency: number;
   /** How long watchers that were away have to come back and read the end of a deleted tenant. */
@@ -75,6 +77,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logFormat: variables.LOG_FORMAT,
     logLevel: variables.LOG_LEVEL,
     eventRetentionHours: variables.EVENT_RETENTION_HOURS,
+    watchGroupIdleDays: variables.WATCH_GROUP_IDLE_DAYS,
     reconcileConcurrency: variables.RECONCILE_CONCURRENCY,
     tenantGraceSeconds: variables.TENANT_GRACE_SECONDS,
     orphanGraceHours: variables.ORPHAN_GRACE_HOURS,
@@ -112,6 +115,7 @@ function environmentSchema(options: ConfigOptions) {
         integer(1, MAX_RETENTION_HOURS, `hours from 1 to ${MAX_RETENTION_HOURS}`),
         '168',
       ),
+      WATCH_GROUP_IDLE_DAYS: v.optional(integer(1, 3_650, 'days from 1 to 3650'), '30'),
       RECONCILE_CONCURRENCY: v.optional(integer(1, 1_000, 'passes at once, from 1 to 1000'), '10'),
       TENANT_GRACE_SECONDS: v.optional(integer(0, 86_400, 'seconds from 0 to 86400'), '30'),
       ORPHAN_GRACE_HOURS: v.optional(

@@ -6,6 +6,7 @@ import { connect } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
+import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
@@ -38,8 +39,10 @@ await runCommand(async function publish() {
     });
     await maintainLog({
       retention: postgresRetention(sql),
+      groups: postgresWatchGroups(sql),
       leases: postgresLeases(sql, randomUUID()),
       olderThanMs: config.eventRetentionHours * 3_600_000,
+      groupIdleMs: config.watchGroupIdleDays * 86_400_000,
     });
     await eventLog.prepare();
     const published = await publishOnce({

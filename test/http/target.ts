@@ -5,6 +5,8 @@ import type { Audience, Role, TenantSet } from '#core/identity.ts';
 export interface Grant {
   readonly roles: readonly Role[];
   readonly tenants: TenantSet;
+  /** @default 'test' */
+  readonly subject?: string;
   /** @default the target's */
   readonly audience?: Audience;
   /** Until it expires; negative for one that has. @default 600 */

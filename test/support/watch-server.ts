@@ -11,7 +11,9 @@ import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
+import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { tailing } from '#adapters/postgres/tailing.ts';
+import { createAckTokens } from '#core/ack-token.ts';
 import { createCursors, type Cursors } from '#core/cursor.ts';
 import type { TenantSet } from '#core/identity.ts';
 import { createKindRegistry } from '#core/kind-registry.ts';
@@ -38,18 +40,24 @@ export interface WatchServer {
 const ISSUER = 'plumbline/test';
 const keys = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
 const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'test', alg: 'EdDSA' };
-const cursors = createCursors(secretBox([{ id: 0, key: crypto.getRandomValues(new Uint8Array(32)) }]));
+const box = secretBox([{ id: 0, key: crypto.getRandomValues(new Uint8Array(32)) }]);
+const cursors = createCursors(box);
+const ackTokens = createAckTokens(box);
 
 export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: (): void => undefined };
   const postgresLog = postgresEventLog(sql);
   const log = { ...postgresLog, tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)) };
   const streams = { ...postgresStreams(sql), onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
+  const groups = postgresWatchGroups(sql);
   const ignore = (): void => undefined;
   const hub = createHub({
     log,
     streams,
     cursors,
+    groups,
+    ackTokens,
+    onRedelivery: ignore,
     onIsolationViolation: ignore,
     onError: ignore,
     onOpen: ignore,
@@ -58,6 +66,9 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   const watch = createWatch({
     log,
     streams,
+    groups,
+    ackTokens,
+    onFencedAcks: ignore,
     hub,
     store: postgresResources(sql),
     kinds: createKindRegistry([...SHIPPED_KINDS, ...testKinds]),
@@ -78,7 +89,7 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
     tellOfEvents: (stream) => news.ofEvents(stream),
     tellOfStreams: () => news.ofStreams(),
     async stop() {
-      hub.stop();
+      await hub.stop();
       await server.stop();
     },
   };

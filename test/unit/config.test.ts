@@ -27,6 +27,7 @@ describe('readConfig()', () => {
       logFormat: 'pretty',
       logLevel: 'info',
       eventRetentionHours: 168,
+      watchGroupIdleDays: 30,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
       orphanGraceHours: undefined,
@@ -49,6 +50,7 @@ describe('readConfig()', () => {
         LOG_FORMAT: 'json',
         LOG_LEVEL: 'debug',
         EVENT_RETENTION_HOURS: '24',
+        WATCH_GROUP_IDLE_DAYS: '3650',
       },
       onTerminal,
     );
@@ -68,6 +70,7 @@ describe('readConfig()', () => {
       logFormat: 'json',
       logLevel: 'debug',
       eventRetentionHours: 24,
+      watchGroupIdleDays: 3650,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
       orphanGraceHours: undefined,
@@ -112,6 +115,7 @@ describe('readConfig()', () => {
       LOG_FORMAT: 'xml',
       LOG_LEVEL: 'loud',
       EVENT_RETENTION_HOURS: '0',
+      WATCH_GROUP_IDLE_DAYS: '3651',
     });
     expect(complaints).toEqual([
       'HOST is "a b"; allowed: a host name or an IP address',
@@ -124,6 +128,7 @@ describe('readConfig()', () => {
       'LOG_FORMAT is "xml"; allowed: pretty, json',
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
       'EVENT_RETENTION_HOURS is "0"; allowed: hours from 1 to 87600',
+      'WATCH_GROUP_IDLE_DAYS is "3651"; allowed: days from 1 to 3650',
     ]);
   });
 

@@ -33,7 +33,7 @@ export interface Membership {
   readonly member: bigint;
   /** This member made the group. */
   readonly isNew: boolean;
-  /** When a group of this identity was dropped because nobody came for long: its positions were lost. */
+  /** When the group of this identity before it was dropped because nobody came for long: its positions were lost. */
   readonly droppedAt: Date | undefined;
 }
 
@@ -133,6 +133,18 @@ export interface GroupState extends GroupIdentity {
   readonly deadLetters: number;
 }
 
+/** How all groups are doing, for metrics. */
+export interface WatchGroupTotals {
+  readonly groups: number;
+  readonly members: number;
+  /** The most that any of them is behind, in events. */
+  readonly lag: number;
+  /** How long something has been delivered at the most, and nothing confirmed. */
+  readonly oldestUnackedSeconds: number;
+  /** Counted to 10,000. */
+  readonly deadLetters: number;
+}
+
 /** Whose doing, and why: both are kept. */
 export interface AdminAct {
   readonly by: string;
@@ -149,11 +161,12 @@ export interface WatchGroups {
 
   /**
    * Keeps members alive; those that are not returned have lost everything. Lanes of members that are not alive any more,
-   * in the groups of these, are shared out; new streams get their lanes, ended ones lose them.
+   * in the groups of these, are shared out; new streams get their lanes, and ended ones, all of which is confirmed in every
+   * lane, lose them.
    */
   renew(members: readonly bigint[], leaseMs: number): Promise<readonly bigint[]>;
 
-  /** What these members hold now. */
+  /** What these members hold now, of those that live. */
   lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]>;
 
   /** Where these lanes are confirmed up to now, for those still held with this fence. */
@@ -162,7 +175,7 @@ export interface WatchGroups {
   /** Keeps what was delivered and what needs no ack. Marks with a replaced fence change nothing. */
   mark(marks: readonly LaneMark[]): Promise<void>;
 
-  /** Hands lanes over to who waits for them. */
+  /** Hands lanes over to who waits for them. A lane that nobody waits for any more stays with its holder, as it is. */
   release(lanes: readonly HeldLane[]): Promise<void>;
 
   /** The member ends. What it was delivered and has not confirmed is delivered to others. */
@@ -183,6 +196,12 @@ export interface WatchGroups {
     letters: readonly { readonly group: bigint; readonly id: bigint }[],
   ): Promise<readonly AckResult[]>;
 
+  /** A parked event was delivered again and refused: it stays parked, and is not in `retries` until it is asked for again. */
+  nackDeadLetters(
+    owner: GroupOwner,
+    letters: readonly { readonly group: bigint; readonly id: bigint }[],
+  ): Promise<readonly AckResult[]>;
+
   /** The groups of an audience whose tenants are all in the scope; of one owner, unless all are asked for. */
   list(audience: Audience, scope: Scope, owner: string | undefined): Promise<readonly GroupState[]>;
   get(identity: GroupIdentity): Promise<GroupState | undefined>;
@@ -193,7 +212,11 @@ export interface WatchGroups {
   retryDeadLetter(group: bigint, id: bigint, act: AdminAct): Promise<boolean>;
   skipDeadLetter(group: bigint, id: bigint, act: AdminAct): Promise<boolean>;
 
-  /** All lanes begin anew: at the oldest event, at the head, or behind these points (streams without one: their beginning). */
+  /**
+   * All lanes begin anew: at the oldest event, at the head, or behind these points (streams without one: their beginning).
+   * Attempts are counted anew.
+   * @throws {StatusError} NotFound when the group is gone.
+   */
   seek(group: bigint, to: 'earliest' | 'now' | ReadonlyMap<bigint, LogPoint>, act: AdminAct): Promise<void>;
   /** Members are ended; positions and parked events are gone. */
   delete(group: bigint, act: AdminAct): Promise<boolean>;

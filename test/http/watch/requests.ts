@@ -53,7 +53,7 @@ export function requests(open: OpenTarget): void {
       expect([answer.status, answer.text, answer.headers.get('Allow')]).toEqual([405, '', 'GET']);
     });
 
-    test.each(['/watch', '/watch/v1', '/watch/v1/events/', '/watch/v1/event', '/watch/v2/events', '/watch/v1/acks'])(
+    test.each(['/watch', '/watch/v1', '/watch/v1/events/', '/watch/v1/event', '/watch/v2/events', '/watch/v1/acks/'])(
       'there is nothing at %s',
       async (path) => {
         expectStatus(await world.viewer.get(path), 404, 'NotFound', 'there is nothing at');

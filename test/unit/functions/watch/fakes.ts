@@ -1,5 +1,7 @@
 /** A log and a directory in memory, whose reads a test can hold back. */
 
+import type { AckTokens } from '#core/ack-token.ts';
+import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { type Listen, tailing } from '#adapters/postgres/tailing.ts';
 import { MAX_CURSOR_STREAMS, type Cursors, type CursorVector } from '#core/cursor.ts';
 import type { StreamEvent } from '#core/event.ts';
@@ -146,6 +148,12 @@ export const plainCursors: Cursors = {
         return [BigInt(id), { seq: BigInt(seq), position: BigInt(seq) }];
       }),
     ),
+};
+
+/** For tests in which nobody is in a group. */
+export const noGroups: { readonly groups: WatchGroups; readonly ackTokens: AckTokens } = {
+  groups: { onChange: () => undefined } as unknown as WatchGroups,
+  ackTokens: {} as AckTokens,
 };
 
 /** Lets everything that waits for nothing but promises go on. */

@@ -10,6 +10,7 @@ import {
   fakeDirectory,
   fakeLog,
   type FakeLog,
+  noGroups,
   plainCursors,
   settle,
 } from '#test/unit/functions/watch/fakes.ts';
@@ -59,9 +60,10 @@ test('a watch whose server stops while it begins is 503, and nothing stays behin
     directory.beforeList = () => held.promise;
     const answer = ask(query);
     await settle();
-    hub.stop();
+    const stopped = hub.stop();
     held.resolve();
     expect((await answer).status).toBe(503);
+    await stopped;
   }
   expect(snapshots.opened).toBe(snapshots.closed);
 });
@@ -86,10 +88,18 @@ function world(...ids: readonly number[]): World {
   const log = fakeLog();
   const directory = fakeDirectory(...ids);
   const snapshots = { opened: 0, closed: 0 };
-  const shared = { log, streams: directory, cursors: plainCursors };
-  const hub = createHub({ ...shared, onIsolationViolation: ignore, onError: ignore, onOpen: ignore, onEnd: ignore });
+  const shared = { log, streams: directory, cursors: plainCursors, ...noGroups };
+  const hub = createHub({
+    ...shared,
+    onRedelivery: ignore,
+    onIsolationViolation: ignore,
+    onError: ignore,
+    onOpen: ignore,
+    onEnd: ignore,
+  });
   const app = createWatch({
     ...shared,
+    onFencedAcks: ignore,
     hub,
     store: { snapshot } as unknown as ResourceStore,
     kinds: createKindRegistry([]),

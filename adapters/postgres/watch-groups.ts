@@ -1,0 +1,60 @@
+/** Watch groups in PostgreSQL; see sql/0016_watch_group.sql. */
+
+import { guarded, type Sql } from '#adapters/postgres/client.ts';
+import { onNotification } from '#adapters/postgres/notifications.ts';
+import { groupAcks } from '#adapters/postgres/watch-groups/acks.ts';
+import { groupDeadLetters } from '#adapters/postgres/watch-groups/dead-letters.ts';
+import { groupMembers } from '#adapters/postgres/watch-groups/members.ts';
+import { groupStates } from '#adapters/postgres/watch-groups/states.ts';
+import type { AdminAct, WatchGroups } from '#core/ports/watch-groups.ts';
+import { StatusError } from '#core/status-error.ts';
+
+const CHANGE_FLOOR_MS = 2_000;
+
+export function postgresWatchGroups(sql: Sql): WatchGroups {
+  return {
+    ...groupMembers(sql),
+    ...groupAcks(sql),
+    ...groupDeadLetters(sql),
+    ...groupStates(sql),
+
+    async seek(group: bigint, to: Parameters<WatchGroups['seek']>[1], { by, reason }: AdminAct): Promise<void> {
+      const points = typeof to === 'string' ? [] : [...to];
+      const [row] = await guarded(
+        'watch group',
+        () => sql<{ isThere: boolean }[]>`
+        select plumbline.seek_group(${String(group)}::bigint, ${typeof to === 'string' ? to : 'points'},
+          ${points.map(([stream]) => String(stream))}::bigint[], ${points.map(([, { seq }]) => String(seq))}::bigint[],
+          ${points.map(([, { position }]) => String(position))}::bigint[], ${by}, ${reason}) as "isThere"`,
+      );
+      if (!row?.isThere) throw new StatusError('NotFound', 'the group was deleted');
+    },
+
+    async delete(group: bigint, { by, reason }: AdminAct): Promise<boolean> {
+      const [row] = await guarded(
+        'watch group',
+        () => sql<{ wasThere: boolean }[]>`
+        select plumbline.delete_group(${String(group)}::bigint, ${by}, ${reason}) as "wasThere"`,
+      );
+      return row?.wasThere ?? false;
+    },
+
+    async dropIdle(idleMs: number): Promise<number> {
+      const [row] = await guarded(
+        'watch groups',
+        () => sql<{ dropped: number }[]>`
+        select plumbline.drop_idle_groups(${idleMs} * interval '1 millisecond') as dropped`,
+      );
+      return row?.dropped ?? 0;
+    },
+
+    onChange(listener: (group: bigint | undefined) => void, signal: AbortSignal): void {
+      onNotification(
+        sql,
+        { channel: 'plumbline_watch_group', floorMs: CHANGE_FLOOR_MS },
+        (payload) => listener(payload ? BigInt(payload) : undefined),
+        signal,
+      );
+    },
+  };
+}

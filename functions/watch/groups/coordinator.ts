@@ -1,0 +1,227 @@
+/**
+ * The members of groups in this process, together: one call renews all of them, one asks for their lanes, one stores
+ * their marks, one asks for the acks that other processes took.
+ */
+
+import type { StreamDirectory } from '#core/ports/streams.ts';
+import type { HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
+import { assignLanes } from '#functions/watch/groups/assign-lanes.ts';
+import { Job } from '#functions/watch/groups/job.ts';
+import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
+import type { Lane } from '#functions/watch/groups/lane.ts';
+import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
+import type { GroupSession } from '#functions/watch/groups/session.ts';
+import { leaseLost } from '#functions/watch/watch-errors.ts';
+
+export interface CoordinatorDeps extends Omit<GroupKeeper, 'park' | 'reload' | 'ended'> {
+  readonly groups: WatchGroups;
+  readonly streams: StreamDirectory;
+}
+
+/** A renewal that fails is made again twice before it is too late. */
+export const LEASE_MS = 6_000;
+const RENEW_MS = 2_000;
+const TICK_MS = 100;
+const DELIVERED_MARKS_MS = 250;
+/** What is of no concern to a group moves its position this often. */
+const MOVED_MARKS_MS = 3_000;
+const PARK_RETRY_MS = 1_000;
+
+export interface ConfirmedLane extends HeldLane {
+  readonly point: LogPoint;
+}
+
+export class GroupCoordinator {
+  readonly keeper: GroupKeeper;
+  readonly #deps: CoordinatorDeps;
+  readonly #sessions = new Map<bigint, GroupSession>();
+  readonly #byGroup = new Map<bigint, Set<GroupSession>>();
+  /** Groups whose lanes are to be looked at. */
+  readonly #changed = new Set<bigint>();
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #lifetime = new AbortController();
+  readonly #jobs: Readonly<Record<'renew' | 'load' | 'release' | 'mark' | 'look', Job>>;
+  readonly #ticker: NodeJS.Timeout;
+  #renewedAtMs = 0;
+  #markedAtMs = 0;
+  #movedAtMs = 0;
+
+  constructor(deps: CoordinatorDeps) {
+    this.#deps = deps;
+    this.keeper = {
+      ...deps,
+      park: (lane, letter) => this.#park(lane, letter),
+      reload: (group) => this.#reload([group]),
+      ended: (member) => this.#ended(member),
+    };
+    const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
+    this.#jobs = {
+      renew: job(() => this.#renew()),
+      load: job(() => this.#load()),
+      release: job(() => this.#release()),
+      mark: job(() => this.#mark()),
+      look: job(() => this.#look()),
+    };
+    const { signal } = this.#lifetime;
+    deps.groups.onChange((group) => this.#reload(group === undefined ? [...this.#byGroup.keys()] : [group]), signal);
+    // A new tenant's lanes are made by a renewal.
+    deps.streams.onChange(() => this.#jobs.renew.ask(), signal);
+    this.#ticker = setInterval(() => this.#tick(), TICK_MS);
+  }
+
+  /** The member's session takes part until it ends. */
+  add(session: GroupSession): void {
+    const { member, group } = session.membership;
+    this.#sessions.set(member, session);
+    const others = this.#byGroup.get(group) ?? new Set();
+    this.#byGroup.set(group, others.add(session));
+    this.#reload([group]);
+  }
+
+  /** Confirmed in the database a moment ago. */
+  confirmed(lanes: readonly ConfirmedLane[]): void {
+    for (const lane of lanes) for (const session of this.#of(lane.group)) session.confirm(lane, lane.point);
+  }
+
+  /** What was delivered here until now is counted, should its lane begin anew. */
+  async noteDeliveries(): Promise<void> {
+    await this.#jobs.mark.made();
+  }
+
+  /** Parked events that were delivered again are done with, for better or worse. */
+  lettersDone(letters: readonly { readonly group: bigint; readonly id: bigint }[]): void {
+    for (const { group, id } of letters) for (const session of this.#of(group)) session.letterDone(id);
+  }
+
+  /** These lanes have begun anew. */
+  begunAnew(lanes: readonly HeldLane[]): void {
+    for (const held of lanes) for (const session of this.#of(held.group)) session.lanes.letGo(held);
+    this.#reload(lanes.map(({ group }) => group));
+  }
+
+  /** The sessions have ended; resolves when their lanes are free for others, or it was tried. */
+  async stop(): Promise<void> {
+    clearInterval(this.#ticker);
+    this.#lifetime.abort();
+    for (const job of Object.values(this.#jobs)) job.stop();
+    await Promise.all(this.#leaving);
+  }
+
+  #of(group: bigint): Iterable<GroupSession> {
+    return this.#byGroup.get(group) ?? [];
+  }
+
+  #reload(groups: readonly bigint[]): void {
+    for (const group of groups) if (this.#byGroup.has(group)) this.#changed.add(group);
+    if (this.#changed.size > 0) this.#jobs.load.ask();
+  }
+
+  #tick(): void {
+    if (this.#sessions.size === 0) return;
+    const nowMs = performance.now();
+    for (const session of this.#sessions.values()) session.tick(nowMs);
+    if (nowMs - this.#renewedAtMs >= RENEW_MS) {
+      this.#renewedAtMs = nowMs;
+      this.#jobs.renew.ask();
+    }
+    if (nowMs - this.#markedAtMs >= DELIVERED_MARKS_MS) {
+      this.#markedAtMs = nowMs;
+      this.#jobs.mark.ask();
+    }
+    this.#jobs.release.ask();
+    this.#jobs.look.ask();
+    this.#jobs.load.tick();
+  }
+
+  async #renew(): Promise<void> {
+    const members = [...this.#sessions.keys()];
+    if (members.length === 0) return;
+    const askedAtMs = performance.now();
+    const alive = new Set(await this.#deps.groups.renew(members, LEASE_MS));
+    for (const member of members) {
+      const session = this.#sessions.get(member);
+      if (alive.has(member)) session?.renewed(askedAtMs + LEASE_MS);
+      else session?.end(leaseLost(), 'lease');
+    }
+  }
+
+  async #load(): Promise<void> {
+    const groups = [...this.#changed];
+    this.#changed.clear();
+    try {
+      const sessions = groups.flatMap((group) => [...this.#of(group)]);
+      if (sessions.length === 0) return;
+      const assigned = await this.#deps.groups.lanes(sessions.map(({ membership }) => membership.member));
+      await assignLanes(this.#deps, sessions, assigned);
+    } catch (error) {
+      for (const group of groups) this.#changed.add(group);
+      throw error;
+    }
+  }
+
+  async #release(): Promise<void> {
+    const rested = [...this.#sessions.values()].flatMap(({ lanes }) => lanes.takeRested());
+    if (rested.length === 0) return;
+    try {
+      await this.#deps.groups.release(rested);
+    } finally {
+      // Whatever became of them: those that stayed are taken up again.
+      this.#reload(rested.map(({ group }) => group));
+    }
+  }
+
+  async #mark(): Promise<void> {
+    const nowMs = performance.now();
+    const ofMoves = nowMs - this.#movedAtMs >= MOVED_MARKS_MS;
+    if (ofMoves) this.#movedAtMs = nowMs;
+    const taken = [...this.#sessions.values()].map(({ lanes }) => ({ lanes, marks: lanes.takeMarks(ofMoves) }));
+    const all = taken.flatMap(({ marks }) => marks);
+    if (all.length === 0) return;
+    try {
+      await this.#deps.groups.mark(all.map(({ mark }) => mark));
+    } catch (error) {
+      for (const { lanes, marks } of taken) for (const mark of marks) lanes.restore(mark);
+      throw error;
+    }
+  }
+
+  /** Acks that come to this process are known at once; what waits for longer may have been acked elsewhere. */
+  async #look(): Promise<void> {
+    const beforeMs = performance.now() - TICK_MS;
+    const awaited = [...this.#sessions.values()].flatMap(({ lanes }) => lanes.awaited(beforeMs));
+    if (awaited.length === 0) return;
+    const points = await this.#deps.groups.confirmedPoints(awaited);
+    this.confirmed(points.map(({ confirmed, ...held }) => ({ ...held, point: confirmed })));
+  }
+
+  async #park(lane: Lane, letter: ParkedEvent): Promise<void> {
+    try {
+      if (await this.#deps.groups.park(lane.held, letter)) {
+        lane.parked(letter.point);
+        return;
+      }
+      lane.isLetGo = true;
+      this.#reload([lane.held.group]);
+    } catch (error) {
+      this.#deps.onError(error);
+      await new Promise((resolve) => setTimeout(resolve, PARK_RETRY_MS));
+    }
+    lane.notParked();
+  }
+
+  #ended(member: bigint): void {
+    const session = this.#sessions.get(member);
+    if (!session) return;
+    const { group } = session.membership;
+    this.#sessions.delete(member);
+    const others = this.#byGroup.get(group);
+    others?.delete(session);
+    if (others?.size === 0) this.#byGroup.delete(group);
+    const marks = session.lanes.takeMarks(true).map(({ mark }) => mark);
+    // A lease that cannot be given back ends by itself.
+    const leaving = this.#deps.groups.leave(member, marks).catch((error: unknown) => this.#deps.onError(error));
+    this.#leaving.add(leaving);
+    void leaving.then(() => this.#leaving.delete(leaving));
+  }
+}

@@ -1,0 +1,73 @@
+/** `GET /watch/v1/events?group=…`: a client becomes a member of a group. */
+
+import type { Context } from 'hono';
+
+import type { WatchGroups } from '#core/ports/watch-groups.ts';
+import type { SseTransport } from '#core/ports/sse.ts';
+import type { StreamDirectory } from '#core/ports/streams.ts';
+import { SSE_OPENING } from '#core/sse.ts';
+import type { HttpEnv } from '#http/app.ts';
+import { LEASE_MS } from '#functions/watch/groups/coordinator.ts';
+import { groupReadyFrame } from '#functions/watch/groups/group-frames.ts';
+import type { GroupRequest } from '#functions/watch/groups/group-request.ts';
+import { GroupSession } from '#functions/watch/groups/session.ts';
+import type { Hub } from '#functions/watch/hub.ts';
+import { assertTenantsExist } from '#functions/watch/start.ts';
+import type { WatchRequest } from '#functions/watch/watch-request.ts';
+
+export interface JoinDeps {
+  readonly hub: Hub;
+  readonly groups: WatchGroups;
+  readonly streams: StreamDirectory;
+  readonly transport: SseTransport<never, Response>;
+}
+
+/** @throws {StatusError} NotFound for a named tenant that is not there; what `WatchGroups.join` throws; ServiceUnavailable. */
+export async function joinGroup(
+  { hub, groups, streams, transport }: JoinDeps,
+  c: Context<HttpEnv>,
+  request: WatchRequest,
+  { name, start, limits, ackWaitMs }: GroupRequest,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const { audience, subject, expiresAtMs } = c.get('caller');
+  const { tenants, selection } = request;
+  const open = (await streams.list({ tenants })).map(({ tenant }) => tenant);
+  assertTenantsExist(request, new Set(open));
+  hub.assertRunning();
+  const leaseEndsAtMs = performance.now() + LEASE_MS;
+  const identity = { audience, tenants, owner: subject, name };
+  const membership = await groups.join({ ...identity, selection: selection.key, start, leaseMs: LEASE_MS });
+  try {
+    hub.assertRunning();
+  } catch (error) {
+    await groups.leave(membership.member, []);
+    throw error;
+  }
+  const { sink, answer } = transport.open(c.env as never, headers, {
+    onDrain: () => session.onDrain(),
+    onClose: () => hub.unregister(session),
+  });
+  const session = new GroupSession({
+    keeper: hub.groups.keeper,
+    sink,
+    membership,
+    audience,
+    tenants,
+    selection,
+    limits,
+    ackWaitMs,
+    leaseEndsAtMs,
+  });
+  hub.register(session, expiresAtMs);
+  const { member, isNew, droppedAt } = membership;
+  session.write(
+    SSE_OPENING +
+      groupReadyFrame({
+        tenants: tenants === '*' ? '*' : open.toSorted(),
+        group: { name, member: String(member), isNew, ...(droppedAt && { droppedAt: droppedAt.toISOString() }) },
+      }),
+  );
+  hub.groups.add(session);
+  return answer;
+}

@@ -1,0 +1,40 @@
+/** What a member's session is made of, and what the process does for it. */
+
+import type { AckTokens } from '#core/ack-token.ts';
+import type { Audience, TenantSet } from '#core/identity.ts';
+import type { EventLog } from '#core/ports/event-log.ts';
+import type { SseSink } from '#core/ports/sse.ts';
+import type { Membership } from '#core/ports/watch-groups.ts';
+import type { Lane, LaneLimits } from '#functions/watch/groups/lane.ts';
+import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
+import type { Selection } from '#functions/watch/selection.ts';
+import type { Tails } from '#functions/watch/tails.ts';
+
+/** What the process does for its members. */
+export interface GroupKeeper {
+  readonly log: EventLog;
+  readonly tails: Tails;
+  readonly ackTokens: AckTokens;
+  /** Takes an event out of its lane; resolves when it is, or when the lane is not held any more. Never rejects. */
+  park(lane: Lane, letter: ParkedEvent): Promise<void>;
+  /** Something may have changed: the lanes of the group are looked at. */
+  reload(group: bigint): void;
+  /** The session has ended: its lanes are for others. */
+  ended(member: bigint): void;
+  onRedelivery(): void;
+  onIsolationViolation(stream: bigint): void;
+  onError(error: unknown): void;
+}
+
+export interface GroupSessionDeps {
+  readonly keeper: GroupKeeper;
+  readonly sink: SseSink;
+  readonly membership: Membership;
+  readonly audience: Audience;
+  readonly tenants: TenantSet;
+  readonly selection: Selection;
+  readonly limits: LaneLimits;
+  readonly ackWaitMs: number;
+  /** By this process's clock, `performance.now()`. */
+  readonly leaseEndsAtMs: number;
+}

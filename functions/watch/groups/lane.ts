@@ -1,0 +1,219 @@
+/**
+ * One lane as its holder sees it, for as long as the lane's fence stays: what was read, what was delivered, what is
+ * confirmed. Nothing is confirmed that was delivered and not acked, and no position goes back.
+ */
+
+import type { DeliveryAttributes } from '#core/event-json.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
+import type { AssignedLane, HeldLane } from '#core/ports/watch-groups.ts';
+
+export interface LaneLimits {
+  /** The most events that are delivered and not acked. */
+  readonly window: number;
+  /** An event is delivered this often, then it is parked. */
+  readonly maxAttempts: number;
+}
+
+/** What a member was sent and has not acked. */
+export interface Delivery {
+  /** Numbers all that the member was sent, over all lanes. */
+  readonly index: number;
+  readonly atMs: number;
+}
+
+/**
+ * From the third attempt on, an event is delivered alone: whatever ends its member then is its own doing, and the
+ * events behind it collect no attempts.
+ */
+const ATTEMPTS_TOGETHER = 2;
+/** The log is not read for less than this share of the window: it gives many lanes' events at once. */
+const AMPLE_SHARE = 0.25;
+
+export class Lane {
+  readonly held: HeldLane;
+  readonly tenant: string;
+  /** As clients see it. */
+  readonly name: string;
+  /** An event was refused with a delay. */
+  readonly pausedUntilMs: number;
+  /** Another member waits for it. */
+  isWanted = false;
+  /** It was handed over, or has begun anew elsewhere: what becomes of it is being asked. */
+  isLetGo = false;
+  readonly #limits: LaneLimits;
+  /** Ascending. */
+  readonly #deliveredBefore: readonly bigint[];
+  readonly #unacked: (Delivery & { readonly point: LogPoint })[] = [];
+  readonly #letters = new Map<bigint, Delivery>();
+  #isPlaced: boolean;
+  #isParking = false;
+  #awaitsRest = false;
+  #next: LogPoint;
+  /** -1: nothing. */
+  #ackedSeq: bigint;
+  #storedSeq: bigint;
+  #unstoredDelivery: bigint | undefined;
+
+  /** @param oldest where a lane begins that has no position. */
+  constructor(assigned: AssignedLane, oldest: LogPoint, limits: LaneLimits, nowMs: number) {
+    const { group, stream, lane, fence, tenant, confirmed, deliveredBefore, pauseMs } = assigned;
+    this.held = { group, stream, lane, fence };
+    this.tenant = tenant;
+    this.name = `${stream}.${lane}`;
+    this.#limits = limits;
+    this.#deliveredBefore = deliveredBefore.toSorted((a, b) => (a < b ? -1 : 1));
+    this.pausedUntilMs = nowMs + pauseMs;
+    this.#isPlaced = confirmed !== undefined;
+    this.#next = confirmed ?? oldest;
+    this.#ackedSeq = confirmed?.seq ?? -1n;
+    this.#storedSeq = this.#ackedSeq;
+  }
+
+  /** Everything up to here was looked at. */
+  get next(): LogPoint {
+    return this.#next;
+  }
+
+  /** Whether it has a position of its own; without one, nothing is lost to it. */
+  get isPlaced(): boolean {
+    return this.#isPlaced;
+  }
+
+  get oldestUnacked(): Delivery | undefined {
+    const [oldest] = this.#unacked;
+    return [...this.#letters.values()].reduce(
+      (a, b) => (a && a.index < b.index ? a : b),
+      oldest as Delivery | undefined,
+    );
+  }
+
+  get unackedCount(): number {
+    return this.#unacked.length + this.#letters.size;
+  }
+
+  /** Nothing is on its way: it can be handed over. */
+  get isAtRest(): boolean {
+    return this.unackedCount === 0 && !this.#isParking;
+  }
+
+  /** Whether the next event may be delivered. */
+  hasRoom(nowMs: number): boolean {
+    if (this.isWanted || this.isLetGo || this.#isParking || nowMs < this.pausedUntilMs) return false;
+    const [oldest] = this.#unacked;
+    if (!oldest) return true;
+    if (this.#awaitsRest) return false;
+    return this.#unacked.length < this.#limits.window && this.attemptAt(oldest.point.seq) <= ATTEMPTS_TOGETHER;
+  }
+
+  /** Whether enough may be delivered to read the log for it. */
+  hasAmpleRoom(nowMs: number): boolean {
+    return this.hasRoom(nowMs) && this.#unacked.length <= this.#limits.window * (1 - AMPLE_SHARE);
+  }
+
+  /** The how manieth delivery of an event the next one is; 1 for the first. */
+  attemptAt(seq: bigint): number {
+    const first = this.#deliveredBefore.findIndex((delivered) => delivered >= seq);
+    return first === -1 ? 1 : 1 + this.#deliveredBefore.length - first;
+  }
+
+  /** What the next delivery of an event says of itself. */
+  attributesAt(seq: bigint): DeliveryAttributes {
+    return { lane: this.name, fence: this.held.fence, attempt: this.attemptAt(seq) };
+  }
+
+  /** Whether an event was delivered as often as it may be. */
+  isSpent(seq: bigint): boolean {
+    return this.attemptAt(seq) > this.#limits.maxAttempts;
+  }
+
+  /** Everything up to here was looked at; events of concern were delivered. Never goes back. */
+  passTo(point: LogPoint): void {
+    if (point.seq > this.#next.seq) this.#next = point;
+    this.#isPlaced = true;
+  }
+
+  /** An event was written to the client. */
+  deliver(point: LogPoint, index: number, nowMs: number): void {
+    this.passTo(point);
+    this.#unacked.push({ point, index, atMs: nowMs });
+    this.#unstoredDelivery = point.seq;
+  }
+
+  /** The events up to here are gone, and the client was told so: until it acks that, the lane stays where it was. */
+  deliverLoss(point: LogPoint, index: number, nowMs: number): void {
+    this.passTo(point);
+    this.#unacked.push({ point, index, atMs: nowMs });
+  }
+
+  /** Nothing more is delivered until all is acked. */
+  awaitRest(): void {
+    this.#awaitsRest = true;
+  }
+
+  /** An event is being parked, at rest: nothing is delivered until `parked` or `notParked`. */
+  beginParking(): void {
+    this.#isParking = true;
+  }
+
+  /** The event at this point is out of the way, in the database too. */
+  parked(point: LogPoint): void {
+    this.#isParking = false;
+    this.passTo(point);
+    this.confirm(point);
+  }
+
+  /** It could not be parked: it is met again. */
+  notParked(): void {
+    this.#isParking = false;
+  }
+
+  /** Everything up to this point is confirmed in the database. Returns how many deliveries that were. */
+  confirm(point: LogPoint): number {
+    let count = 0;
+    while (this.#unacked[0] && this.#unacked[0].point.seq <= point.seq) {
+      this.#unacked.shift();
+      count += 1;
+    }
+    if (this.#unacked.length === 0) this.#awaitsRest = false;
+    if (point.seq > this.#ackedSeq) this.#ackedSeq = point.seq;
+    if (point.seq > this.#storedSeq) this.#storedSeq = point.seq;
+    this.passTo(point);
+    return count;
+  }
+
+  /** Whether a parked event was not delivered again since the lane began anew. */
+  isNewLetter(id: bigint): boolean {
+    return !this.#letters.has(id);
+  }
+
+  deliverLetter(id: bigint, index: number, nowMs: number): void {
+    this.#letters.set(id, { index, atMs: nowMs });
+  }
+
+  /** Those that nobody asks for any more are confirmed, or were skipped. Returns how many. */
+  keepLetters(isKept: (id: bigint) => boolean): number {
+    const gone = [...this.#letters.keys()].filter((id) => !isKept(id));
+    for (const id of gone) this.#letters.delete(id);
+    return gone.length;
+  }
+
+  /** What the database is to know of deliveries; each once. */
+  takeDelivered(): bigint | undefined {
+    const delivered = this.#unstoredDelivery;
+    this.#unstoredDelivery = undefined;
+    return delivered;
+  }
+
+  /** What was of no concern up to where it is, when nothing is unacked; each point once. */
+  takeConfirmed(): LogPoint | undefined {
+    if (this.#unacked.length > 0 || this.#isParking || this.#next.seq <= this.#storedSeq) return undefined;
+    this.#storedSeq = this.#next.seq;
+    return this.#next;
+  }
+
+  /** A mark was not stored: it is given again. */
+  restore(delivered: bigint | undefined, confirmed: LogPoint | undefined): void {
+    if (delivered !== undefined) this.#unstoredDelivery ??= delivered;
+    if (confirmed) this.#storedSeq = this.#ackedSeq;
+  }
+}

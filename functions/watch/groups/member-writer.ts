@@ -1,0 +1,74 @@
+/** What a member is sent, in order: events, parked ones, losses. Collected into few writes, none of them after the lease. */
+
+import type { AckTokens } from '#core/ack-token.ts';
+import { eventJson } from '#core/event-json.ts';
+import type { EventType, StreamEvent } from '#core/event.ts';
+import type { Audience } from '#core/identity.ts';
+import { type LogPoint, pointOf } from '#core/ports/event-log.ts';
+import type { SseSink } from '#core/ports/sse.ts';
+import type { DeadLetter } from '#core/ports/watch-groups.ts';
+import { sseFrame } from '#core/sse.ts';
+import { FrameBytes } from '#functions/watch/frames.ts';
+import { resyncFrame } from '#functions/watch/groups/group-frames.ts';
+import type { Lane } from '#functions/watch/groups/lane.ts';
+import { Outlet } from '#functions/watch/outlet.ts';
+
+const MAX_WRITE_CHARACTERS = 64 * 1024;
+
+export class MemberWriter {
+  readonly outlet: Outlet;
+  readonly #tokens: AckTokens;
+  readonly #audience: Audience;
+  #text = '';
+  #sentCount = 0;
+
+  constructor(sink: SseSink, tokens: AckTokens, audience: Audience) {
+    this.outlet = new Outlet(sink);
+    this.#tokens = tokens;
+    this.#audience = audience;
+  }
+
+  get isFull(): boolean {
+    return this.#text.length >= MAX_WRITE_CHARACTERS || this.outlet.isFull;
+  }
+
+  event(lane: Lane, event: StreamEvent, type: EventType): void {
+    const point = pointOf(event);
+    const data = eventJson(event, type, lane.attributesAt(event.seq));
+    lane.deliver(point, this.#sentCount++, performance.now());
+    this.#text += sseFrame({ event: type, id: this.#token(lane, point), data });
+  }
+
+  letter(lane: Lane, { id, type, event }: DeadLetter): void {
+    lane.deliverLetter(id, this.#sentCount++, performance.now());
+    const token = this.#tokens.seal({ of: 'letter', group: lane.held.group, id }, this.#audience);
+    // Its own text, but for what tells a client that an ack of it confirms nothing else.
+    this.#text += sseFrame({ event: type, id: token, data: `{"deadletter":"${id}",${event.slice(1)}` });
+  }
+
+  loss(lane: Lane, point: LogPoint): void {
+    lane.deliverLoss(point, this.#sentCount++, performance.now());
+    this.#text += resyncFrame(lane, this.#token(lane, point));
+  }
+
+  /** Behind what was collected. */
+  now(text: string): void {
+    this.outlet.write(new FrameBytes(this.#text + text));
+    this.#text = '';
+  }
+
+  /** False when the lease is over: what was collected is dropped. */
+  flush(leaseEndsAtMs: number): boolean {
+    if (this.#text === '') return true;
+    if (performance.now() < leaseEndsAtMs) {
+      this.now('');
+      return true;
+    }
+    this.#text = '';
+    return false;
+  }
+
+  #token(lane: Lane, point: LogPoint): string {
+    return this.#tokens.seal({ of: 'lane', ...lane.held, point }, this.#audience);
+  }
+}

@@ -1,0 +1,734 @@
+-- Watch groups: who shares the events of which tenants, who holds which lane, and how far each lane is confirmed.
+-- Whoever assigns lanes locks the group's row first, then lanes in the order of (watch_group, stream, lane); who only
+-- confirms locks lanes alone, in that order. All that is written on a lane names its fence.
+
+create table plumbline.watch_group (
+  id bigint generated always as identity (cache 1) primary key,
+  audience text not null check (audience in ('public', 'private')),
+  -- Sorted, each once, with commas between; * is the open set.
+  tenants text not null,
+  owner text not null,
+  name text not null,
+  selection text not null,
+  created_at timestamptz not null default clock_timestamp(),
+  -- Since when it has no member; absent while it has one.
+  idle_since timestamptz,
+  -- infinity: it lives. An ended one keeps its row, so that its successor can tell that positions were lost.
+  ended_at timestamptz not null default 'infinity',
+  was_deleted boolean not null default false
+);
+
+-- One that lives for each identity. A digest, since an index takes no text of any length.
+create unique index watch_group_identity on plumbline.watch_group
+  (audience, owner, name, sha256(tenants::bytea), ended_at);
+
+-- Who is in a group. It is renewed by this one row, however many lanes it holds.
+create table plumbline.group_member (
+  id bigint generated always as identity (cache 1) primary key,
+  watch_group bigint not null references plumbline.watch_group (id),
+  joined_at timestamptz not null default clock_timestamp(),
+  expires_at timestamptz not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+create index group_member_group on plumbline.group_member (watch_group);
+
+-- How far a group is in a part of a stream, and who has it.
+create table plumbline.group_lane (
+  watch_group bigint not null references plumbline.watch_group (id),
+  stream bigint not null references plumbline.stream (id),
+  lane smallint not null check (lane between 0 and 15),
+  -- Whose row is gone, it holds nothing: the lane is free.
+  member bigint,
+  -- Who waits for it, and when it is taken from its holder.
+  next_member bigint,
+  hand_over_by timestamptz,
+  -- Rises whenever the lane begins anew.
+  fence bigint not null default 1,
+  -- Absent: it begins at the oldest event that is kept.
+  confirmed_seq bigint,
+  confirmed_position bigint,
+  -- The last event that was delivered under this fence.
+  delivered_seq bigint,
+  -- Since when something is delivered, and nothing was confirmed.
+  unacked_since timestamptz,
+  -- The last delivered event of each time before, as far as it is not confirmed.
+  delivered_before bigint[] not null default '{}',
+  not_before timestamptz,
+  primary key (watch_group, stream, lane),
+  check ((confirmed_seq is null) = (confirmed_position is null)),
+  check ((next_member is null) = (hand_over_by is null))
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+create index group_lane_member on plumbline.group_lane (member);
+-- Which streams a group has, and which groups a stream.
+create index group_lane_streams on plumbline.group_lane (watch_group, stream) where lane = 0;
+create index group_lane_groups on plumbline.group_lane (stream) where lane = 0;
+create index group_lane_wanted on plumbline.group_lane (watch_group) where next_member is not null;
+
+-- Events that were delivered too often: out of their lane, kept until they are delivered again, skipped, or their stream
+-- or group is gone.
+create table plumbline.group_dead_letter (
+  id bigint generated always as identity primary key,
+  watch_group bigint not null references plumbline.watch_group (id),
+  stream bigint not null references plumbline.stream (id),
+  lane smallint not null,
+  seq bigint not null,
+  position bigint not null,
+  -- The event as it was delivered.
+  event text not null,
+  type text not null,
+  attempts integer not null,
+  reason text not null,
+  parked_at timestamptz not null default clock_timestamp(),
+  -- It is to be delivered again.
+  is_wanted boolean not null default false,
+  unique (watch_group, stream, seq)
+);
+
+create index group_dead_letter_order on plumbline.group_dead_letter (watch_group, id);
+create index group_dead_letter_stream on plumbline.group_dead_letter (stream);
+create index group_dead_letter_wanted on plumbline.group_dead_letter (watch_group, stream, lane) where is_wanted;
+
+-- What was done to groups by hand.
+create table plumbline.group_action (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default clock_timestamp(),
+  watch_group bigint not null references plumbline.watch_group (id),
+  deed text not null,
+  done_by text not null,
+  reason text not null
+);
+
+grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_lane, plumbline.group_dead_letter,
+  plumbline.group_action to plumbline_server;
+
+-- Of the ends of earlier deliveries those that count yet: behind the confirmed event. More than a thousand nobody asks for.
+create function plumbline.ends_behind(p_ends bigint[], p_confirmed bigint) returns bigint[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select array(select e from unnest(p_ends) e where e > coalesce(p_confirmed, -1) order by e desc limit 1000)
+$$;
+
+-- What it is to begin anew, whoever raises the fence: what was delivered and is not confirmed becomes an attempt.
+create function plumbline.lane_begins_anew() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  new.delivered_before := plumbline.ends_behind(new.delivered_before || new.delivered_seq, new.confirmed_seq);
+  new.delivered_seq := null;
+  new.unacked_since := null;
+  return new;
+end
+$$;
+
+create trigger lane_begins_anew before update of fence on plumbline.group_lane
+  for each row when (new.fence > old.fence) execute function plumbline.lane_begins_anew();
+
+-- Open streams of the group's tenants that it has no lanes of.
+create function plumbline.missing_streams(p_group bigint) returns setof bigint
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with named as materialized (
+    select tenant from plumbline.watch_group g, unnest(string_to_array(g.tenants, ',')) tenant where g.id = p_group
+  )
+  -- Looked up in a hash table, whatever the planner thinks: a thousand times a thousand comparisons take 300 ms.
+  select s.id from plumbline.stream s
+  where s.closed_at is null and (s.tenant in (select tenant from named) or '*' in (select tenant from named))
+    and not exists (
+      select from plumbline.group_lane l where l.watch_group = p_group and l.stream = s.id and l.lane = 0)
+$$;
+
+-- Streams of the group that will bring it nothing any more: closed, all of it in the log, and confirmed in every lane.
+create function plumbline.ended_streams(p_group bigint) returns setof bigint
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select s.id from plumbline.group_lane g join plumbline.stream s on s.id = g.stream
+  where g.watch_group = p_group and g.lane = 0 and s.closed_at is not null
+    and not exists (select from plumbline.outbox o where o.stream = s.id)
+    and not exists (select from plumbline.group_dead_letter d where d.watch_group = p_group and d.stream = s.id)
+    and not exists (
+      select from plumbline.group_lane l join plumbline.frontier f on f.stream = l.stream
+      where l.watch_group = p_group and l.stream = s.id and coalesce(l.confirmed_seq, f.first_seq - 1) < f.last_seq)
+$$;
+
+-- Whether settle_group has something to do. It locks nothing: members ask for it again and again.
+create function plumbline.is_unsettled(p_group bigint) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select exists (select from plumbline.group_member where watch_group = p_group and expires_at <= clock_timestamp())
+    or exists (select from plumbline.group_lane
+      where watch_group = p_group and next_member is not null and hand_over_by <= clock_timestamp())
+    or exists (select from plumbline.missing_streams(p_group)) or exists (select from plumbline.ended_streams(p_group))
+$$;
+
+-- How many lanes of each stream each member should have. Of each stream two members have the same number or one apart,
+-- and so it is with all they have together, as far as that is possible; among such shares, one that moves few lanes.
+-- The ended streams are left out.
+create function plumbline.lane_targets(p_group bigint, p_ended bigint[]) returns table (
+  stream bigint, member bigint, held integer, target integer
+)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  members constant bigint[] := array(select id from plumbline.group_member where watch_group = p_group order by id);
+  n constant integer := cardinality(members);
+  -- Each stream's lanes for everyone, and those that are left.
+  base constant integer := 16 / greatest(n, 1);
+  extras constant integer := 16 % greatest(n, 1);
+  -- By stream, and in it by member.
+  streams bigint[];
+  owners bigint[];
+  helds integer[];
+  has_extra boolean[];
+  totals integer[] := array_fill(0, array[n]);
+  first integer;
+  fullest integer;
+  emptiest integer;
+  has_moved boolean;
+begin
+  -- At first they go to who holds that many now, the others in turn.
+  select array_agg(r.stream order by turn, place), array_agg(r.member order by turn, place),
+      array_agg(r.held order by turn, place), array_agg(r.rank <= extras order by turn, place)
+    into streams, owners, helds, has_extra
+  from (
+    select h.*, row_number() over (
+      partition by h.stream order by greatest(h.held - base, 0) desc, ((place - turn * extras) % n + n) % n) as rank
+    from (
+      select s.stream, s.turn, m.place, m.id as member, count(l.lane)::integer as held
+      from (select g.stream, row_number() over (order by g.stream) as turn from plumbline.group_lane g
+        where g.watch_group = p_group and g.lane = 0 and g.stream <> all (p_ended)) s
+      cross join unnest(members) with ordinality m (id, place)
+      left join plumbline.group_lane l on l.watch_group = p_group and l.stream = s.stream and l.member = m.id
+      group by s.stream, s.turn, m.place, m.id
+    ) h
+  ) r;
+  for i in 1 .. coalesce(cardinality(has_extra), 0) loop
+    totals[(i - 1) % n + 1] := totals[(i - 1) % n + 1] + has_extra[i]::integer;
+  end loop;
+  -- From who has many of them in all to who has few: those first that nobody holds yet. Who has more has one in a stream
+  -- where the other has none, so this ends when all have the same number, or one apart.
+  for may_move_held in 0 .. 1 loop
+    loop
+      has_moved := false;
+      for turn in 0 .. coalesce(cardinality(has_extra), 0) / greatest(n, 1) - 1 loop
+        first := turn * n;
+        fullest := null;
+        emptiest := null;
+        for j in 1 .. n loop
+          if not has_extra[first + j] then
+            if emptiest is null or totals[j] < totals[emptiest] then
+              emptiest := j;
+            end if;
+          elsif (may_move_held = 1 or helds[first + j] <= base) and (fullest is null or totals[j] > totals[fullest]) then
+            fullest := j;
+          end if;
+        end loop;
+        if totals[fullest] - totals[emptiest] > 1 then
+          has_extra[first + fullest] := false;
+          has_extra[first + emptiest] := true;
+          totals[fullest] := totals[fullest] - 1;
+          totals[emptiest] := totals[emptiest] + 1;
+          has_moved := true;
+        end if;
+      end loop;
+      exit when not has_moved;
+    end loop;
+  end loop;
+  return query select t.stream, t.member, t.held, base + t.has_extra::integer
+    from unnest(streams, owners, helds, has_extra) t (stream, member, held, has_extra);
+end
+$$;
+
+-- A lane that goes to a member, now or once its holder is done with it; without a member, a wish that is withdrawn.
+create type plumbline.lane_move as (stream bigint, lane smallint, member bigint, is_taken boolean);
+
+-- Makes a group what it should be now. Members that have expired go; new streams get lanes, at their beginning; ended ones
+-- lose them; and lanes are shared out. Free ones are taken at once; one that has a holder is wanted for five seconds, in
+-- which its holder can be done with it, and then taken. The group's row is the caller's, locked.
+create function plumbline.settle_group(p_group bigint) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+declare
+  -- A constant: only so it bounds what is read from an index.
+  now_at constant timestamptz := clock_timestamp();
+  ended constant bigint[] := array(select plumbline.ended_streams(p_group));
+  last_expiry timestamptz;
+  moves plumbline.lane_move[];
+begin
+  with gone as (
+    delete from plumbline.group_member where id in (
+      -- One that is being renewed at this moment lives on.
+      select id from plumbline.group_member where watch_group = p_group and expires_at <= now_at for update skip locked)
+    returning expires_at
+  )
+  select max(expires_at) into last_expiry from gone;
+  update plumbline.watch_group set idle_since = coalesce(last_expiry, now_at)
+    where id = p_group and idle_since is null
+      and not exists (select from plumbline.group_member where watch_group = p_group);
+  insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
+    select p_group, stream, lane, 0, 0
+    from plumbline.missing_streams(p_group) stream cross join generate_series(0, 15) lane;
+  with targets as materialized (
+    select * from plumbline.lane_targets(p_group, ended)
+  ), lacking as (
+    select t.stream, t.member, row_number() over (partition by t.stream order by t.member) as place
+    from targets t cross join generate_series(1, t.target - t.held)
+  ), held as (
+    select l.stream, l.lane, l.next_member, l.hand_over_by, t.member is null as is_free, t.held - t.target as surplus,
+      row_number() over (partition by l.stream, l.member
+        order by l.next_member is null, l.unacked_since is not null, l.lane) as nth
+    from plumbline.group_lane l left join targets t on t.stream = l.stream and t.member = l.member
+    where l.watch_group = p_group and l.stream <> all (ended)
+  ), spare as (
+    select h.*, row_number() over (partition by h.stream order by h.is_free desc, h.next_member is null, h.lane) as place
+    from held h where h.is_free or h.nth <= h.surplus
+  ), goals as (
+    select s.stream, s.lane, l.member, s.is_free or coalesce(s.hand_over_by <= now_at, false) as is_taken
+    from spare s join lacking l on l.stream = s.stream and l.place = s.place
+  )
+  select array_agg((h.stream, h.lane, g.member, coalesce(g.is_taken, false))::plumbline.lane_move) into moves
+    from held h left join goals g on g.stream = h.stream and g.lane = h.lane
+    where g.is_taken or g.member is distinct from h.next_member;
+  if moves is null and ended = '{}' then
+    return;
+  end if;
+  perform from plumbline.group_lane l
+    where l.watch_group = p_group and (l.stream = any (ended)
+      or exists (select from unnest(moves) m where m.stream = l.stream and m.lane = l.lane))
+    order by l.stream, l.lane for update;
+  delete from plumbline.group_lane where watch_group = p_group and stream = any (ended);
+  update plumbline.group_lane l
+    set member = m.member, next_member = null, hand_over_by = null, fence = l.fence + 1
+    from unnest(moves) m
+    where l.watch_group = p_group and l.stream = m.stream and l.lane = m.lane and m.is_taken;
+  update plumbline.group_lane l
+    set next_member = m.member,
+      hand_over_by = case when m.member is not null then coalesce(l.hand_over_by, now_at + interval '5 seconds') end
+    from unnest(moves) m
+    where l.watch_group = p_group and l.stream = m.stream and l.lane = m.lane and not m.is_taken;
+  perform pg_notify('plumbline_watch_group', p_group::text);
+end
+$$;
+
+-- Makes a member, and the group when none of this identity lives. A new group begins at the oldest events, or where the
+-- streams end now.
+create function plumbline.join_group(
+  p_audience text, p_tenants text, p_owner text, p_name text, p_selection text, p_from_now boolean, p_lease interval,
+  p_max_groups integer,
+  out watch_group bigint, out member bigint, out is_new boolean, out lost_at timestamptz
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  joined plumbline.watch_group;
+begin
+  perform plumbline.assert_read_committed('joining a group');
+  loop
+    select * into joined from plumbline.watch_group g
+      where g.audience = p_audience and g.owner = p_owner and g.name = p_name and g.tenants = p_tenants
+        and sha256(g.tenants::bytea) = sha256(p_tenants::bytea) and g.ended_at = 'infinity'
+      for no key update;
+    exit when joined.id is not null or is_new;
+    -- Groups of one owner are made one after the other: there is a limit, and one of each identity.
+    perform pg_advisory_xact_lock(hashtextextended('plumbline/groups/' || p_audience || '/' || p_owner, 0));
+    is_new := true;
+  end loop;
+  is_new := joined.id is null;
+  if is_new then
+    if (select count(*) from plumbline.watch_group g
+      where g.audience = p_audience and g.owner = p_owner and g.ended_at = 'infinity') >= p_max_groups then
+      raise exception 'there are % groups of this owner already, and no more are allowed; delete one', p_max_groups
+        using errcode = 'PL429';
+    end if;
+    insert into plumbline.watch_group (audience, tenants, owner, name, selection)
+      values (p_audience, p_tenants, p_owner, p_name, p_selection) returning * into joined;
+    insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
+      select joined.id, f.stream, lane, case when p_from_now then f.last_seq end,
+        case when p_from_now then f.last_position end
+      from plumbline.missing_streams(joined.id) s join plumbline.frontier f on f.stream = s
+      cross join generate_series(0, 15) lane;
+  elsif joined.selection <> p_selection then
+    if exists (select from plumbline.group_member m
+      where m.watch_group = joined.id and m.expires_at > clock_timestamp()) then
+      raise exception 'its members select something else: %; select the same, or use a group of another name',
+        joined.selection using errcode = 'PL409';
+    end if;
+    update plumbline.watch_group set selection = p_selection where id = joined.id;
+  end if;
+  insert into plumbline.group_member (watch_group, expires_at) values (joined.id, clock_timestamp() + p_lease)
+    returning id into member;
+  update plumbline.watch_group set idle_since = null where id = joined.id and idle_since is not null;
+  perform plumbline.settle_group(joined.id);
+  watch_group := joined.id;
+  -- Of its last predecessor, unless that was deleted on purpose.
+  select g.ended_at into lost_at from (
+    select p.ended_at, p.was_deleted from plumbline.watch_group p
+    where p.audience = p_audience and p.owner = p_owner and p.name = p_name and p.tenants = p_tenants
+      and sha256(p.tenants::bytea) = sha256(p_tenants::bytea) and p.id < joined.id
+    order by p.id desc limit 1
+  ) g where not g.was_deleted;
+end
+$$;
+
+-- Extends those of these members that live, returns them, and settles their groups. A group that is being settled by
+-- another at this moment is left to that one.
+create function plumbline.renew_members(p_members bigint[], p_lease interval) returns setof bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  unsettled bigint;
+begin
+  return query with living as (
+    select m.id from plumbline.group_member m where m.id = any (p_members) and m.expires_at > clock_timestamp()
+    order by m.id for no key update
+  ), renewed as (
+    update plumbline.group_member m set expires_at = clock_timestamp() + p_lease from living
+      where m.id = living.id returning m.id
+  )
+  select id from renewed;
+  for unsettled in
+    select g.watch_group from (
+      select distinct m.watch_group from plumbline.group_member m where m.id = any (p_members)
+    ) g where plumbline.is_unsettled(g.watch_group) order by g.watch_group
+  loop
+    perform from plumbline.watch_group where id = unsettled and ended_at = 'infinity' for no key update skip locked;
+    if found then
+      perform plumbline.settle_group(unsettled);
+    end if;
+  end loop;
+end
+$$;
+
+-- Keeps what was delivered and what is confirmed, of lanes that are held with these fences; -1 is nothing. Both only rise.
+create function plumbline.mark_lanes(
+  p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[], p_delivered bigint[], p_seqs bigint[],
+  p_positions bigint[]
+) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+begin
+  perform from unnest(p_groups, p_streams, p_lanes, p_fences) m (watch_group, stream, lane, fence)
+    join plumbline.group_lane l
+      on l.watch_group = m.watch_group and l.stream = m.stream and l.lane = m.lane and l.fence = m.fence
+    order by l.watch_group, l.stream, l.lane for no key update of l;
+  update plumbline.group_lane l set
+    confirmed_seq = greatest(l.confirmed_seq, m.seq),
+    confirmed_position = case when m.seq > coalesce(l.confirmed_seq, -1) then m.position else l.confirmed_position end,
+    delivered_seq = greatest(l.delivered_seq, m.delivered),
+    delivered_before = case when l.delivered_before = '{}' then '{}'
+      else plumbline.ends_behind(l.delivered_before, greatest(l.confirmed_seq, m.seq)) end,
+    unacked_since = case when greatest(l.delivered_seq, m.delivered) > coalesce(greatest(l.confirmed_seq, m.seq), -1) then
+      case when m.seq > coalesce(l.confirmed_seq, -1) then clock_timestamp()
+        else coalesce(l.unacked_since, clock_timestamp()) end end
+  from (
+    select watch_group, stream, lane, fence, nullif(max(delivered), -1) as delivered, nullif(max(seq), -1) as seq,
+      (array_agg(position order by seq desc))[1] as position
+    from unnest(p_groups, p_streams, p_lanes, p_fences, p_delivered, p_seqs, p_positions)
+      m (watch_group, stream, lane, fence, delivered, seq, position)
+    group by watch_group, stream, lane, fence
+  ) m
+  where l.watch_group = m.watch_group and l.stream = m.stream and l.lane = m.lane and l.fence = m.fence
+    and (m.seq > coalesce(l.confirmed_seq, -1) or m.delivered > coalesce(l.delivered_seq, -1));
+end
+$$;
+
+create type plumbline.judged_ack as (
+  watch_group bigint, stream bigint, lane bigint, fence bigint, seq bigint, position bigint, result text
+);
+
+-- What these acks are worth, in their order; see AckResult. The lanes are locked: it stays so until the transaction ends.
+create function plumbline.judge_acks(
+  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
+  p_seqs bigint[], p_positions bigint[]
+) returns plumbline.judged_ack[]
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+  with given as (
+    select * from unnest(p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions)
+      with ordinality a (watch_group, stream, lane, fence, seq, position, n)
+  ), lanes as materialized (
+    select l.watch_group, l.stream, l.lane, l.fence, coalesce(l.confirmed_seq, -1) as confirmed
+    from (select distinct watch_group, stream, lane from given) a
+    join plumbline.watch_group g on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner
+    join plumbline.group_lane l on l.watch_group = a.watch_group and l.stream = a.stream and l.lane = a.lane
+    order by l.watch_group, l.stream, l.lane for no key update of l
+  )
+  select array_agg((a.watch_group, a.stream, a.lane, a.fence, a.seq, a.position, case
+      when l.fence is null then 'Unknown'
+      when a.seq <= l.confirmed then 'Duplicate'
+      when a.fence = l.fence then 'Acked'
+      else 'Fenced' end)::plumbline.judged_ack order by a.n)
+  from given a left join lanes l on l.watch_group = a.watch_group and l.stream = a.stream and l.lane = a.lane
+$$;
+
+-- Confirms each lane up to the highest of its acks. Returns what became of each, in their order.
+create function plumbline.ack_lanes(
+  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
+  p_seqs bigint[], p_positions bigint[]
+) returns setof text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  judged constant plumbline.judged_ack[] := plumbline.judge_acks(
+    p_audience, p_owner, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
+begin
+  perform plumbline.mark_lanes(array_agg(j.watch_group), array_agg(j.stream), array_agg(j.lane), array_agg(j.fence),
+      array_agg(-1::bigint), array_agg(j.seq), array_agg(j.position))
+    from unnest(judged) j where j.result = 'Acked' having count(*) > 0;
+  return query select j.result from unnest(judged) with ordinality j order by j.ordinality;
+end
+$$;
+
+-- Lanes with a nack begin anew behind what is confirmed, after the longest of their delays. Returns what became of each
+-- nack, in their order.
+create function plumbline.nack_lanes(
+  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
+  p_seqs bigint[], p_positions bigint[], p_delays_ms bigint[]
+) returns setof text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  judged constant plumbline.judged_ack[] := plumbline.judge_acks(
+    p_audience, p_owner, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
+begin
+  update plumbline.group_lane l
+    set fence = l.fence + 1, delivered_seq = greatest(l.delivered_seq, n.seq),
+      not_before = clock_timestamp() + n.delay_ms * interval '1 millisecond'
+    from (
+      select j.watch_group, j.stream, j.lane, max(j.seq) as seq, max(delay_ms) as delay_ms
+      from rows from (unnest(judged), unnest(p_delays_ms))
+        j (watch_group, stream, lane, fence, seq, position, result, delay_ms)
+      where j.result = 'Acked' group by j.watch_group, j.stream, j.lane
+    ) n where l.watch_group = n.watch_group and l.stream = n.stream and l.lane = n.lane;
+  perform pg_notify('plumbline_watch_group', g::text) from (
+    select distinct j.watch_group from unnest(judged) j where j.result = 'Acked') n (g);
+  return query select j.result from unnest(judged) with ordinality j order by j.ordinality;
+end
+$$;
+
+-- Gives lanes to who waits for them; those that nobody waits for any more stay.
+create function plumbline.release_lanes(p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[]) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  changed bigint[];
+begin
+  perform from plumbline.watch_group where id = any (p_groups) order by id for no key update;
+  perform from unnest(p_groups, p_streams, p_lanes, p_fences) r (watch_group, stream, lane, fence)
+    join plumbline.group_lane l
+      on l.watch_group = r.watch_group and l.stream = r.stream and l.lane = r.lane and l.fence = r.fence
+    order by l.watch_group, l.stream, l.lane for no key update of l;
+  with released as (
+    update plumbline.group_lane l
+      set member = l.next_member, next_member = null, hand_over_by = null, fence = l.fence + 1
+      from (select distinct * from unnest(p_groups, p_streams, p_lanes, p_fences)) r (watch_group, stream, lane, fence)
+      where l.watch_group = r.watch_group and l.stream = r.stream and l.lane = r.lane and l.fence = r.fence
+        and l.next_member is not null
+      returning l.watch_group
+  )
+  select array_agg(distinct watch_group) into changed from released;
+  perform pg_notify('plumbline_watch_group', g::text) from unnest(changed) g;
+end
+$$;
+
+-- Ends a member, with what is to be kept of its lanes; others get them. Does nothing when it has ended.
+create function plumbline.leave_group(
+  p_member bigint, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[], p_delivered bigint[],
+  p_seqs bigint[], p_positions bigint[]
+) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  left_group bigint;
+begin
+  select g.id into left_group from plumbline.watch_group g
+    where g.id = (select watch_group from plumbline.group_member where id = p_member) for no key update;
+  perform plumbline.mark_lanes(p_groups, p_streams, p_lanes, p_fences, p_delivered, p_seqs, p_positions);
+  delete from plumbline.group_member where id = p_member;
+  if found then
+    perform plumbline.settle_group(left_group);
+  end if;
+end
+$$;
+
+-- Takes an event out of its lane, which is then confirmed up to it. False when the lane is not held with this fence.
+create function plumbline.park_event(
+  p_group bigint, p_stream bigint, p_lane integer, p_fence bigint, p_seq bigint, p_position bigint, p_event text,
+  p_type text, p_attempts integer, p_reason text
+) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  held plumbline.group_lane;
+begin
+  select * into held from plumbline.group_lane
+    where watch_group = p_group and stream = p_stream and lane = p_lane and fence = p_fence for no key update;
+  if not found then
+    return false;
+  end if;
+  -- It may have been confirmed in between.
+  if p_seq > coalesce(held.confirmed_seq, -1) then
+    insert into plumbline.group_dead_letter as d (watch_group, stream, lane, seq, position, event, type, attempts, reason)
+      values (p_group, p_stream, p_lane, p_seq, p_position, p_event, p_type, p_attempts, p_reason)
+      on conflict (watch_group, stream, seq) do update
+        set attempts = excluded.attempts, reason = excluded.reason, parked_at = clock_timestamp(), is_wanted = false;
+    perform plumbline.mark_lanes(array[p_group], array[p_stream], array[p_lane::bigint], array[p_fence], array[p_seq],
+      array[p_seq], array[p_position]);
+  end if;
+  return true;
+end
+$$;
+
+-- Parked events were delivered again: confirmed, and forgotten; or refused, and parked until they are asked for again.
+-- Returns what became of each, in their order.
+create function plumbline.end_retries(
+  p_audience text, p_owner text, p_groups bigint[], p_ids bigint[], p_is_confirmed boolean
+) returns setof text
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  with asked as materialized (
+    select a.n, a.id, g.id as watch_group from unnest(p_groups, p_ids) with ordinality a (watch_group, id, n)
+    left join plumbline.watch_group g
+      on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner and g.ended_at = 'infinity'
+  ), letters as materialized (
+    select d.id from plumbline.group_dead_letter d
+    where (d.watch_group, d.id) in (select watch_group, id from asked) order by d.id for update
+  ), confirmed as (
+    delete from plumbline.group_dead_letter d using letters where d.id = letters.id and p_is_confirmed
+  ), refused as (
+    update plumbline.group_dead_letter d set is_wanted = false, attempts = d.attempts + 1
+      from letters where d.id = letters.id and d.is_wanted and not p_is_confirmed
+  )
+  select case when a.watch_group is null then 'Unknown' when l.id is null then 'Duplicate' else 'Acked' end
+  from asked a left join letters l on l.id = a.id and a.watch_group is not null order by a.n
+$$;
+
+-- Has a parked event delivered again, ahead of its lane; false when there is none.
+create function plumbline.retry_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  letter plumbline.group_dead_letter;
+begin
+  update plumbline.group_dead_letter set is_wanted = true where watch_group = p_group and id = p_id returning * into letter;
+  if not found then
+    return false;
+  end if;
+  insert into plumbline.group_action (watch_group, deed, done_by, reason)
+    values (p_group, format('retry of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
+  perform pg_notify('plumbline_watch_group', p_group::text);
+  return true;
+end
+$$;
+
+-- Gives a parked event up; false when there is none.
+create function plumbline.skip_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  letter plumbline.group_dead_letter;
+begin
+  delete from plumbline.group_dead_letter where watch_group = p_group and id = p_id returning * into letter;
+  if not found then
+    return false;
+  end if;
+  insert into plumbline.group_action (watch_group, deed, done_by, reason)
+    values (p_group, format('skip of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
+  perform pg_notify('plumbline_watch_group', p_group::text);
+  return true;
+end
+$$;
+
+-- Sets all lanes of a group by hand: to earliest, to now, or behind these points, where a stream without one begins at its
+-- beginning. Attempts are counted anew. False when the group is gone.
+create function plumbline.seek_group(
+  p_group bigint, p_to text, p_streams bigint[], p_seqs bigint[], p_positions bigint[], p_by text, p_reason text
+) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from plumbline.watch_group where id = p_group and ended_at = 'infinity' for no key update;
+  if not found then
+    return false;
+  end if;
+  perform from plumbline.group_lane where watch_group = p_group order by stream, lane for no key update;
+  update plumbline.group_lane l
+    set fence = l.fence + 1, confirmed_seq = t.seq, confirmed_position = t.position, delivered_seq = null,
+      delivered_before = '{}', not_before = null
+    from (
+      select f.stream, case p_to when 'now' then f.last_seq when 'points' then coalesce(p.seq, 0) end as seq,
+        case p_to when 'now' then f.last_position when 'points' then coalesce(p.position, 0) end as position
+      from plumbline.frontier f
+      left join unnest(p_streams, p_seqs, p_positions) p (stream, seq, position) on p.stream = f.stream
+    ) t where l.watch_group = p_group and l.stream = t.stream;
+  insert into plumbline.group_action (watch_group, deed, done_by, reason)
+    values (p_group, 'seek to ' || p_to, p_by, p_reason);
+  perform pg_notify('plumbline_watch_group', p_group::text);
+  return true;
+end
+$$;
+
+-- Removes all that a group has but its row. That row is the caller's, locked.
+create function plumbline.end_group(p_group bigint, p_was_deleted boolean) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from plumbline.group_member where watch_group = p_group;
+  perform from plumbline.group_lane where watch_group = p_group order by stream, lane for update;
+  delete from plumbline.group_lane where watch_group = p_group;
+  perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
+  delete from plumbline.group_dead_letter where watch_group = p_group;
+  update plumbline.watch_group set ended_at = clock_timestamp(), was_deleted = p_was_deleted where id = p_group;
+  perform pg_notify('plumbline_watch_group', p_group::text);
+end
+$$;
+
+-- Ends a group by hand: its members, positions and parked events are gone. False when it is gone already.
+create function plumbline.delete_group(p_group bigint, p_by text, p_reason text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from plumbline.watch_group where id = p_group and ended_at = 'infinity' for no key update;
+  if not found then
+    return false;
+  end if;
+  perform plumbline.end_group(p_group, true);
+  insert into plumbline.group_action (watch_group, deed, done_by, reason) values (p_group, 'delete', p_by, p_reason);
+  return true;
+end
+$$;
+
+-- Ends groups that have had no member for so long; returns how many. Those that somebody is about are left.
+create function plumbline.drop_idle_groups(p_idle interval) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  idle bigint;
+  dropped integer := 0;
+begin
+  -- The last member of a group has nobody who notes that it has expired.
+  for idle in
+    select g.id from plumbline.watch_group g
+    where g.ended_at = 'infinity' and g.idle_since is null and not exists (
+      select from plumbline.group_member m where m.watch_group = g.id and m.expires_at > clock_timestamp())
+    order by g.id for no key update skip locked
+  loop
+    perform plumbline.settle_group(idle);
+  end loop;
+  for idle in
+    select id from plumbline.watch_group
+    where ended_at = 'infinity' and idle_since <= clock_timestamp() - p_idle
+    order by id for no key update skip locked
+  loop
+    perform plumbline.end_group(idle, false);
+    dropped := dropped + 1;
+  end loop;
+  return dropped;
+end
+$$;
+
+-- As before; and groups have no lanes of it any more.
+create or replace function plumbline.mark_stream_removed(p_stream bigint) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  groups bigint[];
+begin
+  perform from plumbline.stream where id = p_stream and closed_at is not null and drained_at is not null;
+  if not found then
+    raise exception 'stream % is still in use', p_stream using errcode = 'PL409';
+  end if;
+  update plumbline.frontier set first_seq = last_seq + 1, start_position = last_position where stream = p_stream;
+  update plumbline.topic set removed_at = coalesce(removed_at, clock_timestamp()),
+    removed_reason = coalesce(removed_reason, 'the tenant is gone') where stream = p_stream;
+  delete from plumbline.object_event where stream = p_stream;
+  groups := array(select watch_group from plumbline.group_lane where stream = p_stream and lane = 0);
+  perform from plumbline.watch_group where id = any (groups) order by id for no key update;
+  perform from plumbline.group_lane where watch_group = any (groups) and stream = p_stream
+    order by watch_group, lane for update;
+  delete from plumbline.group_lane where watch_group = any (groups) and stream = p_stream;
+  delete from plumbline.group_dead_letter where stream = p_stream;
+  perform pg_notify('plumbline_watch_group', g::text) from unnest(groups) g;
+  update plumbline.stream set removed_at = coalesce(removed_at, clock_timestamp()) where id = p_stream;
+end
+$$;
+
+grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
+  plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
+  plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.delete_group,
+  plumbline.drop_idle_groups to plumbline_server;

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { JoinRequest } from '#core/ports/watch-groups.ts';
+import { prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
+import { groupWorld, type GroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+
+let database: PreparedDatabase;
+let world: GroupWorld;
+let request: JoinRequest;
+
+beforeAll(async () => {
+  database = await prepareDatabase(['acme']);
+  world = groupWorld(database.sql);
+});
+
+afterAll(() => database.close());
+
+beforeEach(() => {
+  request = newGroup(['acme']);
+});
+
+test('a member that was not renewed in time has lost everything, even before anybody noticed', async () => {
+  const { member, group } = await world.join(request);
+  expect(await world.groups.renew([member], LONG_LEASE_MS)).toEqual([member]);
+  await world.expire(member);
+  expect(await world.groups.lanes([member])).toEqual([]);
+  expect((await world.groups.get(request))?.members).toEqual([]);
+  expect(await world.groups.renew([member], LONG_LEASE_MS)).toEqual([]);
+  expect((await world.rows(group)).length).toBe(16);
+});
+
+test('the lanes of a dead member go to the living with the next renewal, with higher fences', async () => {
+  const { member: dead, group } = await world.join(request);
+  const { member: living } = await world.join(request);
+  await world.handOver(group);
+  const before = await world.rows(group);
+  await world.expire(dead);
+  expect(await world.groups.renew([living], LONG_LEASE_MS)).toEqual([living]);
+  const after = await world.rows(group);
+  expect(after.every((row) => row.member === living)).toBe(true);
+  for (const [index, row] of after.entries()) {
+    const wasDead = before[index]?.member === dead;
+    expect(row.fence - (before[index]?.fence ?? 0n)).toBe(wasDead ? 1n : 0n);
+  }
+});
+
+test('a lane that another should have is wanted, and stays with its holder until it is released', async () => {
+  const { member: holder, group } = await world.join(request);
+  const { member: newcomer } = await world.join(request);
+  const held = await world.groups.lanes([holder]);
+  expect(held.length).toBe(16);
+  const wanted = held.filter(({ isWanted }) => isWanted);
+  expect(wanted.length).toBe(8);
+  expect(await world.groups.lanes([newcomer])).toEqual([]);
+  await world.groups.renew([holder, newcomer], LONG_LEASE_MS);
+  expect(await world.groups.lanes([newcomer])).toEqual([]);
+  await world.groups.release(wanted);
+  const taken = await world.groups.lanes([newcomer]);
+  expect(taken.map(({ lane }) => lane)).toEqual(wanted.map(({ lane }) => lane));
+  expect(taken.map(({ fence }) => fence)).toEqual(wanted.map(({ fence }) => fence + 1n));
+  expect((await world.rows(group)).filter(({ nextMember }) => nextMember !== null)).toEqual([]);
+});
+
+test('a wanted lane that was not released in time is taken, and its holder can confirm nothing on it', async () => {
+  const { member: holder, group } = await world.join(request);
+  const { member: newcomer } = await world.join(request);
+  const lane = (await world.groups.lanes([holder])).find(({ isWanted }) => isWanted);
+  if (!lane) throw new Error('nothing is wanted');
+  await world.groups.mark([{ ...lane, delivered: 3n }]);
+  await world.endPatience(group);
+  await world.groups.renew([holder], LONG_LEASE_MS);
+  const taken = (await world.groups.lanes([newcomer])).find((each) => each.lane === lane.lane);
+  expect(taken).toMatchObject({ fence: lane.fence + 1n, deliveredBefore: [3n] });
+  expect(await world.groups.ack(request, [{ ...lane, point: { seq: 3n, position: 3n } }])).toEqual(['Fenced']);
+});
+
+test('a wish is withdrawn when the balance changes, and a release then changes nothing', async () => {
+  const { member: holder, group } = await world.join(request);
+  const { member: newcomer } = await world.join(request);
+  const wanted = (await world.groups.lanes([holder])).filter(({ isWanted }) => isWanted);
+  await world.groups.leave(newcomer, []);
+  const before = await world.rows(group);
+  expect(before.every(({ nextMember }) => nextMember === null)).toBe(true);
+  await world.groups.release(wanted);
+  expect(await world.rows(group)).toEqual(before);
+});
+
+test('a release with a replaced fence changes nothing', async () => {
+  const { member: holder, group } = await world.join(request);
+  await world.join(request);
+  const wanted = (await world.groups.lanes([holder])).filter(({ isWanted }) => isWanted);
+  const before = await world.rows(group);
+  await world.groups.release(wanted.map((lane) => ({ ...lane, fence: lane.fence - 1n })));
+  expect(await world.rows(group)).toEqual(before);
+});
+
+test('who leaves tells what it had delivered and confirmed; the rest is an attempt of the next member', async () => {
+  const { member: leaver, group } = await world.join(request);
+  const lane = await world.firstLane(leaver);
+  await world.groups.leave(leaver, [{ ...lane, delivered: 9n, confirmed: { seq: 4n, position: 40n } }]);
+  expect((await world.groups.get(request))?.idleSince).toBeInstanceOf(Date);
+  const { member: next, group: same, isNew } = await world.join(request);
+  expect({ same, isNew }).toEqual({ same: group, isNew: false });
+  expect(await world.firstLane(next)).toMatchObject({
+    confirmed: { seq: 4n, position: 40n },
+    deliveredBefore: [9n],
+    fence: lane.fence + 1n,
+  });
+  await world.groups.leave(leaver, []);
+  expect((await world.groups.lanes([next])).length).toBe(16);
+});

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTenants, prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
+import { type Random, seededRandom, testSeed } from '#test/support/random.ts';
+import { groupWorld, type GroupWorld, type LaneRow, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+
+const TENANTS = ['acme', 'globex', 'initech', 'umbrella', 'hooli'];
+const LANES = 16;
+const WAYS_OUT = ['leave', 'expire'] as const;
+
+let database: PreparedDatabase;
+let world: GroupWorld;
+
+beforeAll(async () => {
+  database = await prepareDatabase(TENANTS);
+  world = groupWorld(database.sql);
+});
+
+afterAll(() => database.close());
+
+/** How many of these rows each member has. */
+function shares(rows: readonly LaneRow[], members: Iterable<bigint>): Map<bigint, number> {
+  const counts = new Map([...members].map((member) => [member, 0]));
+  for (const { member } of rows) {
+    if (member !== null && counts.has(member)) counts.set(member, (counts.get(member) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function spread(counts: Map<bigint, number>): number {
+  return Math.max(...counts.values()) - Math.min(...counts.values());
+}
+
+/** How many lanes have to move at the least from members that live, so that all have the same number, or one apart. */
+function leastMoves(before: readonly LaneRow[], members: Iterable<bigint>): number {
+  const ids = [...members];
+  const need = (rows: readonly LaneRow[]): number => {
+    const counts = [...shares(rows, ids).values()];
+    const free = rows.length - counts.reduce((sum, count) => sum + count, 0);
+    const missing = counts.reduce((sum, count) => sum + Math.max(0, Math.floor(rows.length / ids.length) - count), 0);
+    const surplus = counts.reduce((sum, count) => sum + Math.max(0, count - Math.ceil(rows.length / ids.length)), 0);
+    return Math.max(surplus, missing - free);
+  };
+  const streams = [...Map.groupBy(before, ({ stream }) => stream).values()];
+  return Math.max(
+    need(before),
+    streams.map(need).reduce((sum, moves) => sum + moves, 0),
+  );
+}
+
+describe('lanes', () => {
+  test('all go to the only member at once', async () => {
+    const { group, member, isNew } = await world.join(newGroup(TENANTS));
+    expect(isNew).toBe(true);
+    const rows = await world.rows(group);
+    expect(rows.length).toBe(TENANTS.length * LANES);
+    expect(new Set(rows.map((row) => row.member))).toEqual(new Set([member]));
+  });
+
+  // Of one stream nothing moves in vain. Over several, one lane of each may move so that all that members have is even.
+  test.each([
+    { tenants: TENANTS.slice(0, 1), slack: 0 },
+    { tenants: TENANTS, slack: TENANTS.length },
+  ])(
+    'of $tenants.length tenants are shared evenly and with the least moves, whoever comes, leaves or dies',
+    async ({ tenants, slack }) => {
+      const random = seededRandom(testSeed());
+      const request = newGroup(tenants);
+      const first = await world.join(request);
+      const members = new Set([first.member]);
+      for (let step = 0; step < 150; step += 1) {
+        const before = await world.rows(first.group);
+        const deed = members.size === 1 || (members.size < 40 && random.chance(0.55)) ? 'join' : random.pick(WAYS_OUT);
+        if (deed === 'join') members.add((await world.join(request)).member);
+        else await remove(random.pick([...members]), deed, members, random);
+        await world.handOver(first.group);
+        const rows = await world.rows(first.group);
+        const told = `seed ${random.seed}, step ${step}: ${deed}, ${members.size} members`;
+        expect(new Set(rows.map(({ member }) => member)).difference(members), told).toEqual(new Set());
+        expect(spread(shares(rows, members)), told).toBeLessThanOrEqual(1);
+        for (const stream of Map.groupBy(rows, (row) => row.stream).values()) {
+          expect(spread(shares(stream, members)), told).toBeLessThanOrEqual(1);
+        }
+        expect(movesBetween(before, rows, members), told).toBeLessThanOrEqual(leastMoves(before, members) + slack);
+      }
+    },
+  );
+
+  test('of a thousand tenants are even for three members, by tenant and in all', { timeout: 60_000 }, async () => {
+    const tenants = Array.from({ length: 1_000 }, (_, index) => `many-${index}`);
+    await createTenants(database.sql, tenants);
+    const request = newGroup(tenants);
+    const { group, member } = await world.join(request);
+    const members = [member, (await world.join(request)).member, (await world.join(request)).member];
+    await world.handOver(group);
+    const rows = await world.rows(group);
+    expect(rows.length).toBe(1_000 * LANES);
+    const byStream = [...Map.groupBy(rows, ({ stream }) => stream).values()];
+    expect(Math.max(...byStream.map((stream) => spread(shares(stream, members))))).toBe(1);
+    expect(spread(shares(rows, members))).toBeLessThanOrEqual(1);
+  });
+
+  test('of a tenant that comes later go to the members with the next renewal, from its beginning', async () => {
+    const request = newGroup('*', { start: 'now' });
+    const { group, member } = await world.join(request);
+    const other = await world.join(request);
+    await world.handOver(group);
+    await createTenants(database.sql, ['late']);
+    const stream = await world.streamOf('late');
+    await world.setHead(stream, { seq: 7, position: 70 });
+    await world.groups.renew([member], request.leaseMs);
+    const rows = (await world.rows(group)).filter((row) => row.stream === stream);
+    expect(rows.length).toBe(LANES);
+    expect(shares(rows, [member, other.member])).toEqual(
+      new Map([
+        [member, 8],
+        [other.member, 8],
+      ]),
+    );
+    expect(new Set(rows.map(({ confirmedSeq }) => confirmedSeq))).toEqual(new Set([0n]));
+  });
+});
+
+async function remove(
+  one: bigint,
+  how: (typeof WAYS_OUT)[number],
+  members: Set<bigint>,
+  random: Random,
+): Promise<void> {
+  members.delete(one);
+  if (how === 'leave') return world.groups.leave(one, []);
+  await world.expire(one);
+  await world.groups.renew([random.pick([...members])], LONG_LEASE_MS);
+}
+
+/** How many lanes went from one member that lives to another. */
+function movesBetween(before: readonly LaneRow[], after: readonly LaneRow[], members: ReadonlySet<bigint>): number {
+  const lives = (member: bigint | null | undefined): boolean => typeof member === 'bigint' && members.has(member);
+  return after.filter(({ member }, at) => member !== before[at]?.member && lives(before[at]?.member)).length;
+}
