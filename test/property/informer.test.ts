@@ -57,12 +57,15 @@ function follow(selector: string | undefined, signal: AbortSignal): Follower {
     kind: WIDGET,
     tenants: TENANTS,
     ...(selector !== undefined && { labelSelector: selector }),
-    pageSize: 5,
+    // What is deleted while a list is read is told of by both.
+    pageSize: 1,
     relistSpreadMs: 10,
     retry: { minMs: 5, maxMs: 40, steadyMs: 0 },
     onAdd(object) {
       const { uid } = object.metadata;
       if (told.has(uid)) problems.push(`${uid} was added twice`);
+      // Only a selector lets an object come back.
+      if (selector === undefined && newest.has(uid)) problems.push(`${uid} rose from the dead`);
       take(object);
     },
     onUpdate(object, before) {
