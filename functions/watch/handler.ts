@@ -1,13 +1,13 @@
 /** Watch: `GET /watch/v1/events`, committed changes as server-sent events, in order and with resume. */
 
 import type { Context, Hono, MiddlewareHandler } from 'hono';
-import { createHttpApp, type HttpEnv } from '#http/app.ts';
+import { createHttpApp, type HttpDeps, type HttpEnv } from '#http/app.ts';
 import { may } from '#http/authorize.ts';
+import { originHeaders } from '#http/cors.ts';
 import { methods } from '#http/methods.ts';
 import type { AckTokens } from '#core/ack-token.ts';
 import type { Caller } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
-import type { Logger } from '#core/ports/logger.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { SSE_OPENING } from '#core/sse.ts';
@@ -22,7 +22,7 @@ import { findStart, type StartDeps } from '#functions/watch/start.ts';
 import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
 import { Watcher } from '#functions/watch/watcher.ts';
 
-export interface WatchDeps extends StartDeps {
+export interface WatchDeps extends StartDeps, HttpDeps {
   readonly hub: Hub;
   readonly groups: WatchGroups;
   readonly ackTokens: AckTokens;
@@ -31,7 +31,6 @@ export interface WatchDeps extends StartDeps {
   readonly authenticate: MiddlewareHandler<HttpEnv>;
   /** How this runtime sends events. `Env` is its `c.env`. */
   readonly transport: SseTransport<never, Response>;
-  readonly logger: Logger;
 }
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -59,7 +58,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     assertAccepted(c);
     assertMayWatch(c.get('caller'));
     const request = parseWatchRequest(c, deps.kinds);
-    if (request.group) return joinGroup(deps, c, request, request.group, HEADERS);
+    if (request.group) return joinGroup(deps, c, request, request.group, headersFor(c));
     try {
       return await begin(c, request);
     } catch (error) {
@@ -94,7 +93,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     feed: Feed,
     { selection, tenantsAreNamed }: WatchRequest,
   ): { watcher: Watcher; answer: Response } {
-    const { sink, answer } = deps.transport.open(c.env as never, HEADERS, {
+    const { sink, answer } = deps.transport.open(c.env as never, headersFor(c), {
       onDrain: () => watcher.onDrain(),
       onClose: () => deps.hub.unregister(watcher),
     });
@@ -109,7 +108,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   }
 
   function refuseInStream(c: Context<HttpEnv>, error: unknown): Response {
-    const { sink, answer } = deps.transport.open(c.env as never, HEADERS, {
+    const { sink, answer } = deps.transport.open(c.env as never, headersFor(c), {
       onDrain: () => undefined,
       onClose: () => undefined,
     });
@@ -117,6 +116,10 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     sink.end();
     return answer;
   }
+}
+
+function headersFor(c: Context<HttpEnv>): Readonly<Record<string, string>> {
+  return { ...HEADERS, ...originHeaders(c) };
 }
 
 function modeOf({ start }: WatchRequest): 'live' | 'resume' | 'initial' {

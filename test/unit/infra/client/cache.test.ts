@@ -26,7 +26,7 @@ function change(type: EventType, uid: string, version: string, last: string = ve
 
 function cacheWithStory(): { cache: Cache<Record<string, unknown>, Record<string, unknown>>; story: string[] } {
   const story: string[] = [];
-  const cache = createCache({
+  const cache = createCache<Record<string, unknown>, Record<string, unknown>>({
     onAdd: ({ metadata }) => void story.push(`+ ${metadata.uid}@${metadata.resourceVersion}`),
     onUpdate: ({ metadata }, before) =>
       void story.push(`~ ${metadata.uid}@${before.metadata.resourceVersion}>${metadata.resourceVersion}`),
