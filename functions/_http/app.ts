@@ -2,6 +2,7 @@
 
 import { Hono } from 'hono';
 
+import { allowOrigins } from '#http/cors.ts';
 import { answerError, answerNotFound } from '#http/errors.ts';
 import { requestId } from '#http/request-id.ts';
 import type { Caller } from '#core/identity.ts';
@@ -14,11 +15,14 @@ export interface HttpEnv {
 
 export interface HttpDeps {
   readonly logger: Logger;
+  /** Origins whose pages may call. @default none */
+  readonly allowedOrigins?: readonly string[];
 }
 
-export function createHttpApp({ logger }: HttpDeps): Hono<HttpEnv> {
+export function createHttpApp({ logger, allowedOrigins = [] }: HttpDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   app.use(requestId(logger));
+  if (allowedOrigins.length > 0) app.use(allowOrigins(allowedOrigins));
   app.onError((error, c) => answerError(c, error, logger));
   app.notFound((c) => answerNotFound(c));
   return app;

@@ -3,11 +3,16 @@
 import type { EventType, StreamEvent } from '#core/event.ts';
 import { eventJson } from '#core/event-json.ts';
 import type { SseBytes } from '#core/ports/sse.ts';
-import { sseFrame } from '#core/sse.ts';
+import { SSE_OPENING, sseFrame, sseRetry } from '#core/sse.ts';
 import type { StatusError } from '#core/status-error.ts';
 
 /** Version of the protocol that READY announces. */
 export const PROTOCOL = 1;
+
+/** What every stream begins with. */
+export function opening(): string {
+  return SSE_OPENING + sseRetry(Math.random());
+}
 
 /** Encodes when first asked for either form; then both runtimes' clients share it. */
 export class FrameBytes implements SseBytes {

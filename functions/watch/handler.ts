@@ -1,21 +1,20 @@
 /** Watch: `GET /watch/v1/events`, committed changes as server-sent events, in order and with resume. */
 
 import type { Context, Hono, MiddlewareHandler } from 'hono';
-import { createHttpApp, type HttpEnv } from '#http/app.ts';
+import { createHttpApp, type HttpDeps, type HttpEnv } from '#http/app.ts';
 import { may } from '#http/authorize.ts';
+import { originHeaders } from '#http/cors.ts';
 import { digestOf } from '#http/digest.ts';
 import { methods } from '#http/methods.ts';
 import type { AckTokens } from '#core/ack-token.ts';
 import { type Caller, isOpenSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
-import type { Logger } from '#core/ports/logger.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
-import { SSE_OPENING, sseRetry } from '#core/sse.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import type { Feed } from '#functions/watch/feed.ts';
-import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
+import { errorFrame, FrameBytes, opening, readyFrame } from '#functions/watch/frames.ts';
 import { routeGroupAdmin } from '#functions/watch/group-admin/routes.ts';
 import { answerAcks } from '#functions/watch/groups/answer-acks.ts';
 import { joinGroup } from '#functions/watch/groups/join-group.ts';
@@ -27,7 +26,7 @@ import { viewOf } from '#functions/watch/view.ts';
 import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
 import { Watcher } from '#functions/watch/watcher.ts';
 
-export interface WatchDeps extends StartDeps {
+export interface WatchDeps extends StartDeps, HttpDeps {
   readonly hub: Hub;
   readonly groups: WatchGroups & WatchGroupAdmin;
   readonly ackTokens: AckTokens;
@@ -36,7 +35,6 @@ export interface WatchDeps extends StartDeps {
   readonly authenticate: MiddlewareHandler<HttpEnv>;
   /** How this runtime sends events. `Env` is its `c.env`. */
   readonly transport: SseTransport<never, Response>;
-  readonly logger: Logger;
 }
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -74,7 +72,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     assertAccepted(c);
     assertMayWatch(c.get('caller'));
     const request = parseWatchRequest(c, deps.kinds);
-    if (request.group) return joinGroup(deps, c, request, request.group, HEADERS);
+    if (request.group) return joinGroup(deps, c, request, request.group, headersFor(c));
     try {
       return await begin(c, request);
     } catch (error) {
@@ -119,7 +117,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     feed: Feed,
     { selection, tenantsAreNamed }: WatchRequest,
   ): { watcher: Watcher; answer: Response } {
-    const { sink, answer } = deps.transport.open(c.env as never, HEADERS, {
+    const { sink, answer } = deps.transport.open(c.env as never, headersFor(c), {
       onDrain: () => watcher.onDrain(),
       onClose: () => deps.hub.unregister(watcher),
     });
@@ -134,7 +132,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   }
 
   function refuseInStream(c: Context<HttpEnv>, error: unknown): Response {
-    const { sink, answer } = deps.transport.open(c.env as never, HEADERS, {
+    const { sink, answer } = deps.transport.open(c.env as never, headersFor(c), {
       onDrain: () => undefined,
       onClose: () => undefined,
     });
@@ -146,8 +144,8 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   }
 }
 
-function opening(): string {
-  return SSE_OPENING + sseRetry(Math.random());
+function headersFor(c: Context<HttpEnv>): Readonly<Record<string, string>> {
+  return { ...HEADERS, ...originHeaders(c) };
 }
 
 function modeOf({ start }: WatchRequest): 'live' | 'resume' | 'initial' {

@@ -173,7 +173,13 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
 
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
     const authenticated = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer, blocks });
-    const shared = { kinds, cursors, authenticate: authenticated, logger: logger.child({ audience }) };
+    const shared = {
+      kinds,
+      cursors,
+      authenticate: authenticated,
+      logger: logger.child({ audience }),
+      ...(audience === 'public' && { allowedOrigins: config.allowedOrigins }),
+    };
     const api = createApi({
       ...shared,
       store: postgresResources(pools.api),

@@ -27,6 +27,8 @@ export interface Config {
   readonly publicPort: number;
   readonly controllerPort: number;
   readonly opsPort: number;
+  /** Origins whose pages may call the public listener; `*` is every one. */
+  readonly allowedOrigins: readonly string[];
   /** Absent: the embedded server. */
   readonly databaseUrl: string | undefined;
   /** Servers for managed databases, by name; an embedded server comes besides, as `local`. */
@@ -75,6 +77,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     publicPort: variables.PORT,
     controllerPort: variables.CONTROLLER_PORT,
     opsPort: variables.OPS_PORT,
+    allowedOrigins: variables.CORS_ORIGINS ?? [],
     databaseUrl: variables.DATABASE_URL,
     databaseServers: variables.DATABASE_SERVERS,
     dataDir: resolve(variables.DATA_DIR),
@@ -113,6 +116,7 @@ function environmentSchema(options: ConfigOptions) {
       PORT: v.optional(port(), '8080'),
       CONTROLLER_PORT: v.optional(port(), '8081'),
       OPS_PORT: v.optional(port(), '9090'),
+      CORS_ORIGINS: origins(),
       DATABASE_URL: v.optional(
         v.pipe(v.string(), v.check(isDatabaseUrl, 'postgres://user:password@host:port/database')),
       ),
@@ -185,6 +189,21 @@ function areCursorKeys(value: string): boolean {
   } catch {
     return false;
   }
+}
+
+function origins() {
+  const allowed = 'origins as browsers send them, by comma, such as https://app.example.com, or *';
+  const isOrigin = (text: string): boolean => text === '*' || originOf(text) === text;
+  const given = v.pipe(
+    v.string(),
+    v.check((text) => text.split(',').every((origin) => isOrigin(origin.trim())), allowed),
+    v.transform((text) => text.split(',').map((origin) => origin.trim())),
+  );
+  return v.optional(given);
+}
+
+function originOf(text: string): string | undefined {
+  return URL.canParse(text) ? new URL(text).origin : undefined;
 }
 
 function differ(ports: Readonly<Record<(typeof PORTS)[number], number>>): boolean {

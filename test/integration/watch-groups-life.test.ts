@@ -112,9 +112,7 @@ describe('a group', () => {
     await world.join({ ...request, owner });
     await world.join(newGroup('*', { owner }));
     const tenantsSeen = async (tenants: JoinRequest['tenants']): Promise<unknown> =>
-      (await world.groups.list({ audience: 'public', tenants, owner }, 0n, 10)).map(
-        (group) => group.tenants,
-      );
+      (await world.groups.list({ audience: 'public', tenants, owner }, 0n, 10)).map((group) => group.tenants);
     expect(await tenantsSeen('*')).toHaveLength(2);
     expect(await tenantsSeen(['acme', 'globex', 'other'])).toEqual([['acme', 'globex']]);
     expect(await tenantsSeen(['acme'])).toEqual([]);

@@ -1,6 +1,7 @@
 /**
  * The second lock on the import arrows (lint is the first): infra → functions → functions/_core ← adapters, and infra →
- * adapters. Reads every import of every file; it also bounds the size of files and knows every package.
+ * adapters; infra/client, which runs in browsers, imports no platform. Reads every import of every file; it also bounds
+ * the size of files and knows every package.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -20,6 +21,9 @@ const aliases = Object.entries<string>(manifest.imports).map(([alias, target]) =
 const MAX_LINES = 250;
 /** Files that are longer, and why splitting them would make them worse. */
 const LONGER_FILES: ReadonlyMap<string, string> = new Map();
+
+/** It runs in browsers and workers too, and is small. */
+const CLIENT_RULE = 'the client imports only itself, the core, loops and its parser';
 
 describe('the checker', () => {
   it.each([
@@ -52,6 +56,11 @@ describe('the checker', () => {
     ['adapters/postgres/client.ts', '#http/app.ts', 'an adapter imports only its own folder and the core'],
     ['adapters/postgres/client.ts', '#adapters/node/serve.ts', 'an adapter imports only its own folder and the core'],
     ['adapters/postgres/client.ts', '#infra/local/config.ts', 'an adapter imports only its own folder and the core'],
+    ['infra/client/watch.ts', 'node:timers/promises', CLIENT_RULE],
+    ['infra/client/watch.ts', 'valibot', CLIENT_RULE],
+    ['infra/client/watch.ts', '#infra/local/config.ts', CLIENT_RULE],
+    ['infra/client/watch.ts', '#functions/watch/frames.ts', CLIENT_RULE],
+    ['infra/client/watch.ts', '#adapters/postgres/client.ts', CLIENT_RULE],
     ['infra/local/main.ts', '#test/support/database.ts', 'nothing but a test imports a test'],
     ['infra/local/main.ts', 'fast-check', 'fast-check is not in dependencies'],
     ['infra/local/main.ts', '@scope/unknown/deep.js', '@scope/unknown is not in dependencies'],
@@ -73,6 +82,10 @@ describe('the checker', () => {
     ['adapters/postgres/client.ts', 'node:fs/promises'],
     ['adapters/postgres/client.ts', '#adapters/postgres/deep/client.ts'],
     ['adapters/ciphers/secret-box.ts', '@noble/ciphers/aes.js'],
+    ['infra/client/group/acks.ts', '#infra/client/caller.ts'],
+    ['infra/client/group/acks.ts', '#loop/pause.ts'],
+    ['infra/client/objects.ts', '#core/resource.ts'],
+    ['infra/client/sse-stream.ts', 'eventsource-parser'],
     ['infra/local/main.ts', '#adapters/node/serve.ts'],
     ['infra/local/main.ts', '#functions/api/handler.ts'],
   ])('lets %s import %s', (file, specifier) => {
@@ -162,6 +175,11 @@ function problemOf(file: string, specifier: string): string | undefined {
   }
   if (area === 'adapters' && !within(`adapters/${folder}`, 'functions/_core')) {
     return 'an adapter imports only its own folder and the core';
+  }
+  if (area === 'infra' && folder === 'client') {
+    const isParser = specifier === 'eventsource-parser';
+    const isOwn = target !== undefined && within('infra/client', 'functions/_core', 'functions/_loop');
+    if (!isParser && !isOwn) return CLIENT_RULE;
   }
   const packageName = packageOf(specifier);
   return packageName && !runtimePackages.has(packageName) ? `${packageName} is not in dependencies` : undefined;

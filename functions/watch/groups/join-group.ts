@@ -6,8 +6,8 @@ import { isOpenSet } from '#core/identity.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
-import { SSE_OPENING } from '#core/sse.ts';
 import type { HttpEnv } from '#http/app.ts';
+import { opening } from '#functions/watch/frames.ts';
 import { LEASE_MS } from '#functions/watch/groups/coordinator.ts';
 import { groupReadyFrame } from '#functions/watch/groups/group-frames.ts';
 import type { GroupRequest } from '#functions/watch/groups/group-request.ts';
@@ -65,7 +65,7 @@ export async function joinGroup(
   hub.register(session, viewOf(caller, granted, tenantsAreNamed));
   const { member, isNew, droppedAt } = membership;
   session.write(
-    SSE_OPENING +
+    opening() +
       groupReadyFrame({
         tenants: isOpenSet(tenants) ? '*' : open.toSorted(),
         group: { name, member: String(member), isNew, ...(droppedAt && { droppedAt: droppedAt.toISOString() }) },

@@ -55,7 +55,7 @@ test('a cursor is, in each of interleaved tenants, behind the last event up to w
           expect([...before, ...rest].toSorted()).toEqual(all.toSorted());
         }
       } finally {
-        world.stop();
+        await world.stop();
       }
     }),
     { numRuns: 40 },

@@ -1,0 +1,112 @@
+/**
+ * Work by lane: one piece after the other on a lane, lanes side by side. What a lane lost by beginning anew is not begun
+ * any more; the piece that runs then is told, and the next one waits for its end, whoever connected meanwhile.
+ */
+
+import type { LaneFence } from '#infra/client/group/delivery.ts';
+
+export interface Work extends LaneFence {
+  /** Never rejects. The signal aborts when somebody else may have the lane by now. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+interface Lane {
+  /** The highest that was seen. */
+  fence: bigint;
+  /** Nothing more is to be expected with that fence. */
+  isLost: boolean;
+  queue: Work[];
+  running: AbortController | undefined;
+}
+
+export interface Lanes {
+  /** Takes work; drops it when its lane has begun anew since. */
+  push(work: Work): void;
+  /** What was delivered on this lane with this fence, or a lower one, comes again, here or elsewhere. */
+  lose(lost: LaneFence): void;
+  loseAll(): void;
+  /** Begins nothing more; resolves when nothing runs. */
+  close(): Promise<void>;
+}
+
+/** @param concurrency how many lanes at once, at most. */
+export function createLanes(concurrency: number): Lanes {
+  const lanes = new Map<string, Lane>();
+  /** Lanes with something to begin, in the order in which they came. */
+  const due = new Set<Lane>();
+  let running = 0;
+  let isClosed = false;
+  let onIdle: (() => void) | undefined;
+
+  return {
+    push(work) {
+      const lane = laneOf(work);
+      if (isClosed || work.fence < lane.fence || (work.fence === lane.fence && lane.isLost)) return;
+      if (work.fence > lane.fence) {
+        drop(lane);
+        lane.fence = work.fence;
+        lane.isLost = false;
+      }
+      lane.queue.push(work);
+      begin(lane);
+    },
+    lose({ lane: name, fence }) {
+      const lane = lanes.get(name);
+      if (lane && fence >= lane.fence) drop(lane);
+    },
+    loseAll() {
+      for (const [name, lane] of lanes) {
+        drop(lane);
+        // A member that comes back has other lanes.
+        if (!lane.running) lanes.delete(name);
+      }
+    },
+    async close() {
+      isClosed = true;
+      due.clear();
+      if (running > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+    },
+  };
+
+  function laneOf({ lane: name, fence }: LaneFence): Lane {
+    const known = lanes.get(name);
+    if (known) return known;
+    const lane: Lane = { fence, isLost: false, queue: [], running: undefined };
+    lanes.set(name, lane);
+    return lane;
+  }
+
+  function drop(lane: Lane): void {
+    lane.isLost = true;
+    lane.queue = [];
+    lane.running?.abort();
+    due.delete(lane);
+  }
+
+  function begin(lane: Lane): void {
+    if (isClosed || lane.running || lane.queue.length === 0) return;
+    if (running >= concurrency) {
+      due.add(lane);
+      return;
+    }
+    const work = lane.queue.shift();
+    if (work) void run(lane, work);
+  }
+
+  async function run(lane: Lane, work: Work): Promise<void> {
+    const aborter = new AbortController();
+    lane.running = aborter;
+    running += 1;
+    await work.run(aborter.signal);
+    running -= 1;
+    lane.running = undefined;
+    if (running === 0) onIdle?.();
+    // Its own next piece has no advantage over lanes that wait.
+    if (lane.queue.length > 0) due.add(lane);
+    for (const next of due) {
+      if (running >= concurrency) return;
+      due.delete(next);
+      begin(next);
+    }
+  }
+}
