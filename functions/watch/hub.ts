@@ -2,7 +2,6 @@
 
 import type { Audience, TenantSet } from '#core/identity.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
-import type { StatusError } from '#core/status-error.ts';
 import type { BlockSet } from '#core/token-block.ts';
 import { tokenBlocked } from '#http/admit.ts';
 import type { Feed, FeedDeps } from '#functions/watch/feed.ts';

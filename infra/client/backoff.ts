@@ -3,7 +3,7 @@
 export interface RetryOptions {
   /** The first wait is a random time up to this; each further one up to twice the one before. @default 800 */
   readonly minMs?: number;
-  /** @default 30,000 */
+  /** Also of what a stream's `retry:` asks for, which differs from client to client. @default 30,000 */
   readonly maxMs?: number;
   /** Behind a stream that lived for this long and delivered something, waits begin anew. @default 10,000 */
   readonly steadyMs?: number;
@@ -14,8 +14,8 @@ export interface Backoff {
   lived(openMs: number): void;
   /** Waits begin anew. */
   reset(): void;
-  /** How long to wait now, in milliseconds: at least `floorMs`, which the server asks for. */
-  next(floorMs?: number): number;
+  /** How long to wait now, in milliseconds: at least what the server asks for with an error, and in a stream. */
+  next(retryAfterMs?: number, retryMs?: number): number;
 }
 
 /** @param random from 0 to 1. */
@@ -30,10 +30,10 @@ export function createBackoff(options: RetryOptions = {}, random: () => number =
     reset() {
       tries = 0;
     },
-    next(floorMs = 0) {
+    next(retryAfterMs = 0, retryMs = 0) {
       const limitMs = Math.min(maxMs, minMs * 2 ** tries);
       tries += 1;
-      return floorMs + random() * limitMs;
+      return Math.max(retryAfterMs, Math.min(retryMs, maxMs)) + random() * limitMs;
     },
   };
 }

@@ -53,13 +53,13 @@ export interface StreamRequest extends StreamOptions {
 export async function* openAgain(options: StreamRequest): AsyncGenerator<Frame, void, undefined> {
   const { caller, request, onEnd, signal, heartbeatMs = 15_000, onRetry } = options;
   const backoff = createBackoff(options.retry);
-  let floorMs = 0;
+  let retryMs = 0;
   while (!signal.aborted) {
     let openedAtMs: number | undefined;
     let why: ConnectionError | StatusError;
     try {
       const { path, mode } = request();
-      const sse = { signal, silenceMs: 3 * heartbeatMs, onRetry: (retryMs: number) => void (floorMs = retryMs) };
+      const sse = { signal, silenceMs: 3 * heartbeatMs, onRetry: (asked: number) => void (retryMs = asked) };
       for await (const { event = 'message', id, data } of readSse(caller, path, sse)) {
         const frame: Frame = { type: event, id, data: parseJson(data) };
         if (frame.type === 'ERROR') throw errorOf(frame);
@@ -79,7 +79,7 @@ export async function* openAgain(options: StreamRequest): AsyncGenerator<Frame, 
       if (openedAtMs !== undefined) onEnd?.();
     }
     if (openedAtMs !== undefined) backoff.lived(performance.now() - openedAtMs);
-    const delayMs = backoff.next(Math.max(floorMs, why instanceof StatusError ? why.retryAfterMs : 0));
+    const delayMs = backoff.next(why instanceof StatusError ? why.retryAfterMs : 0, retryMs);
     onRetry?.(why, delayMs);
     await pause(delayMs, signal);
   }

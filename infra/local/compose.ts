@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import packageJson from '#package.json' with { type: 'json' };
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
-import { createMetrics, type Metrics } from '#adapters/node/metrics.ts';
+import { createMetrics } from '#adapters/node/metrics.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';

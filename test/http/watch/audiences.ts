@@ -37,7 +37,7 @@ export function audiences(open: OpenDeployment): void {
     const status = { ready: true };
     const answer = await inside.admin.patch(`${world.widget(metadata.name)}/status`, { status });
     expect(answer.status, answer.text).toBe(200);
-    const { data } = await client.waitFor(({ event }) => event === 'MODIFIED');
+    const { data } = await client.waitFor(({ event, data: { uid } }) => event === 'MODIFIED' && uid === metadata.uid);
     expect(data.data.status).toEqual(status);
   });
 

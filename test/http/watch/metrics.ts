@@ -5,6 +5,8 @@ import { createTenant, EVERYONE, passMark, useWatches } from '#test/http/watch/w
 import { TENANTS } from '#test/http/resource-api/world.ts';
 import type { OpenDeployment } from '#test/http/target.ts';
 
+const ACTIVE = 'plumbline_watch_active_streams{mode="broadcast"}';
+
 /** What operators see of watches. Nothing else may watch the deployment meanwhile. */
 export function metrics(open: OpenDeployment): void {
   const world = useWorld(async () => (await open()).targets.public);
@@ -20,15 +22,15 @@ export function metrics(open: OpenDeployment): void {
   const ended = (reason: string): Promise<number> => read(`plumbline_watch_ended_streams_total{reason="${reason}"}`);
 
   test('open streams are counted while they are open, and ended ones by their reason', async () => {
-    const before = { active: await read('plumbline_watch_active_streams'), client: await ended('client') };
+    const before = { active: await read(ACTIVE), client: await ended('client') };
     const clients = await Promise.all([watches.open(), watches.open(), watches.open({ initial: 'true' })]);
-    expect(await read('plumbline_watch_active_streams')).toBe(before.active + 3);
+    expect(await read(ACTIVE)).toBe(before.active + 3);
     await watches.refused({ from: 'nonsense' });
     await watches.refusedInStream({}, { lastEventId: 'nonsense' });
-    expect(await read('plumbline_watch_active_streams')).toBe(before.active + 3);
+    expect(await read(ACTIVE)).toBe(before.active + 3);
     for (const client of clients) await client.close();
     await vi.waitFor(async () => {
-      expect(await read('plumbline_watch_active_streams')).toBe(before.active);
+      expect(await read(ACTIVE)).toBe(before.active);
       expect(await ended('client')).toBe(before.client + 3);
     }, 5_000);
   });

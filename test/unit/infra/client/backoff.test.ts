@@ -13,6 +13,8 @@ test('waits double from 800 ms to 30 s, each a random share of that', () => {
 test('what the server asks for is the least, and clients still come apart', () => {
   expect(createBackoff({}, () => 0).next(5_000)).toBe(5_000);
   expect(createBackoff({}, longest).next(5_000)).toBe(5_800);
+  expect(createBackoff({}, () => 0).next(1_000, 3_000)).toBe(3_000);
+  expect(createBackoff({ maxMs: 50 }, () => 0).next(0, 3_000), 'it can be told to be quicker').toBe(50);
 });
 
 test('a connection that lived long makes waits begin anew, and a short one does not', () => {
