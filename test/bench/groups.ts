@@ -71,7 +71,7 @@ async function fast(instance: Instance): Promise<Finding> {
 }
 
 async function crowd(instance: Instance): Promise<Finding> {
-  const watchers = await deliverLive(instance, (_) => '');
+  const watchers = await deliverLive(instance, () => '');
   const groups = await deliverLive(instance, (index) => `&group=crowd-${index}&start=now&window=1024`);
   return {
     what: `${CROWD} groups of one member on one stream, a burst of ${CROWD_EVENTS} events`,

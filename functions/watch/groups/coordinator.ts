@@ -39,9 +39,11 @@ export class GroupCoordinator {
   readonly #byGroup = new Map<bigint, Set<GroupSession>>();
   /** Groups whose lanes are to be looked at. */
   readonly #changed = new Set<bigint>();
+  /** By group, when news may have been missed. */
+  #shapes: ReadonlyMap<bigint, string> = new Map();
   readonly #leaving = new Set<Promise<void>>();
   readonly #lifetime = new AbortController();
-  readonly #jobs: Readonly<Record<'renew' | 'load' | 'release' | 'mark' | 'look', Job>>;
+  readonly #jobs: Readonly<Record<'renew' | 'compare' | 'load' | 'release' | 'mark' | 'look', Job>>;
   readonly #ticker: NodeJS.Timeout;
   #renewedAtMs = 0;
   #markedAtMs = 0;
@@ -58,13 +60,17 @@ export class GroupCoordinator {
     const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
     this.#jobs = {
       renew: job(() => this.#renew()),
+      compare: job(() => this.#compare()),
       load: job(() => this.#load()),
       release: job(() => this.#release()),
       mark: job(() => this.#mark()),
       look: job(() => this.#look()),
     };
     const { signal } = this.#lifetime;
-    deps.groups.onChange((group) => this.#reload(group === undefined ? [...this.#byGroup.keys()] : [group]), signal);
+    deps.groups.onChange((group) => {
+      if (group === undefined) this.#jobs.compare.ask();
+      else this.#reload([group]);
+    }, signal);
     // A new tenant's lanes are made by a renewal.
     deps.streams.onChange(() => this.#jobs.renew.ask(), signal);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
@@ -144,6 +150,15 @@ export class GroupCoordinator {
       if (alive.has(member)) session?.renewed(askedAtMs + LEASE_MS);
       else session?.end(leaseLost(), 'lease');
     }
+  }
+
+  /** The lanes of a thousand tenants take 100 ms to load: only those of groups that have changed. */
+  async #compare(): Promise<void> {
+    const groups = [...this.#byGroup.keys()];
+    if (groups.length === 0) return;
+    const shapes = await this.#deps.groups.shapes(groups);
+    this.#reload(groups.filter((group) => shapes.get(group) !== this.#shapes.get(group)));
+    this.#shapes = shapes;
   }
 
   async #load(): Promise<void> {
