@@ -50,7 +50,8 @@ export class MemberLanes {
 
   /** Whether the log's range is needed to take the lane. */
   needsRange(assigned: AssignedLane): boolean {
-    if (this.find(assigned) !== undefined) return false;
+    const held = this.find(assigned);
+    if (held) return false;
     return assigned.confirmed === undefined || !this.#readings.has(assigned.stream);
   }
 
