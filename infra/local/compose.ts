@@ -1,6 +1,5 @@
 /** Puts the functions together for one process: which adapters they get, and how they start and stop. */
 
-import { randomUUID } from 'node:crypto';
 import { createLocalJWKSet } from 'jose';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
@@ -13,14 +12,11 @@ import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
-import { postgresLeases } from '#adapters/postgres/leases.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
-import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
-import { postgresRetention } from '#adapters/postgres/retention.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { createAckTokens } from '#core/ack-token.ts';
 import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
@@ -28,17 +24,16 @@ import { createContinueTokens } from '#core/continue-token.ts';
 import { createCursors } from '#core/cursor.ts';
 import type { Audience } from '#core/identity.ts';
 import { createApi } from '#functions/api/handler.ts';
-import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
-import { runRetention } from '#functions/publish/run-retention.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
 import { authenticate } from '#http/authenticate.ts';
+import { startBackground } from '#infra/local/background.ts';
 import type { Config } from '#infra/local/config.ts';
 import { openCursorKeys } from '#infra/local/cursor-key-place.ts';
-import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
+import { openEventLog } from '#infra/local/event-log.ts';
 import { watchLogChoice } from '#infra/local/log-switch.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
-import { createPublisherReports, type PublisherReports } from '#infra/local/publisher-reports.ts';
+import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { loadKinds, registerAll } from '#infra/local/kinds.ts';
 import { runReconciler } from '#infra/local/reconciler.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
@@ -221,49 +216,4 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
 /** Nothing runs any more; but the driver waits for connections that were lost under a statement. */
 async function endAll(pools: readonly Sql[]): Promise<void> {
   await Promise.all(pools.map((sql) => sql.end({ timeout: 1 })));
-}
-
-interface BackgroundOptions {
-  readonly config: Config;
-  readonly databaseUrl: string;
-  readonly eventLog: InstanceLog;
-  readonly logger: Logger;
-  readonly reports: PublisherReports;
-  readonly pools: { readonly publish: Sql; readonly retention: Sql };
-  readonly signal: AbortSignal;
-}
-
-/** Resolves when all of it has ended; never rejects. */
-async function startBackground({
-  config,
-  databaseUrl,
-  eventLog,
-  logger,
-  reports,
-  pools,
-  signal,
-}: BackgroundOptions): Promise<void> {
-  const retention = postgresRetention(pools.retention);
-  const publisher = {
-    outbox: eventLog.outbox,
-    sleep: postgresWriterSleep({ role: 'publisher', databaseUrl, sql: pools.publish, signal }),
-    ...reports,
-  };
-  const olderThanMs = config.eventRetentionHours * 3_600_000;
-  const groupIdleMs = config.watchGroupIdleDays * 86_400_000;
-  await Promise.all([
-    eventLog.run(signal),
-    runResidentPublisher(publisher, signal),
-    runRetention(
-      {
-        retention,
-        groups: postgresWatchGroups(pools.retention),
-        leases: postgresLeases(pools.retention, randomUUID()),
-        olderThanMs,
-        groupIdleMs,
-        onError: (error) => logger.warn({ err: error }, 'retention failed; it is tried again'),
-      },
-      signal,
-    ),
-  ]);
 }

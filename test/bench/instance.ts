@@ -14,6 +14,8 @@ export interface Instance {
   readonly databaseUrl: string;
   /** Of an admin of all tenants. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Of all tenants, each of another subject. */
+  readonly tokens: { readonly admin: string; readonly editor: string; readonly viewer: string };
   readonly pid: number;
   /** As the superuser of its database. */
   readonly sql: postgres.Sql;
@@ -25,8 +27,14 @@ export const TENANT = 'bench';
 /** Documents of about 1 KB. */
 export const PAD: string = 'x'.repeat(900);
 
-/** @param kafkaBrokers for the log in Kafka. */
-export async function startInstance(kafkaBrokers?: readonly string[]): Promise<Instance> {
+export interface InstanceOptions {
+  /** For the log in Kafka. */
+  readonly kafkaBrokers?: readonly string[] | undefined;
+  /** Of an instance that runs: this one is its second server. @default a database of its own */
+  readonly databaseUrl?: string;
+}
+
+export async function startInstance({ kafkaBrokers, databaseUrl }: InstanceOptions = {}): Promise<Instance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-bench-'));
   const [program = '', ...args] = packageJson.scripts.start.replace(/^exec node /, '').split(' ');
   const child = startChild(program, args, {
@@ -37,6 +45,7 @@ export async function startInstance(kafkaBrokers?: readonly string[]): Promise<I
       OPS_PORT: '0',
       KINDS: './test/http/kinds.ts',
       LOG_FORMAT: 'json',
+      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
       ...(kafkaBrokers && { EVENT_LOG: 'kafka', KAFKA_BROKERS: kafkaBrokers.join(',') }),
     },
   });
@@ -47,20 +56,23 @@ export async function startInstance(kafkaBrokers?: readonly string[]): Promise<I
     publicUrl: string;
     databaseUrl: string;
   };
-  const token = await readFile(join(dataDir, 'tokens', 'admin'), 'utf8');
-  const headers = { authorization: `Bearer ${token.trim()}`, 'content-type': 'application/json' };
-  await create(`${run.publicUrl}/apis/plumbline.dev/v1/tenants`, headers, {
-    apiVersion: 'plumbline.dev/v1',
-    kind: 'Tenant',
-    metadata: { name: TENANT },
-    spec: {},
-  });
+  const read = (role: string): Promise<string> => readToken(dataDir, role);
+  const [admin, editor, viewer] = await Promise.all([read('admin'), read('editor'), read('viewer')]);
+  const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' };
+  if (databaseUrl === undefined)
+    await create(`${run.publicUrl}/apis/plumbline.dev/v1/tenants`, headers, {
+      apiVersion: 'plumbline.dev/v1',
+      kind: 'Tenant',
+      metadata: { name: TENANT },
+      spec: {},
+    });
   const sql = postgres(run.databaseUrl, { max: 8, onnotice: () => undefined });
   return {
     log: kafkaBrokers ? 'kafka' : 'postgres',
     url: run.publicUrl,
     databaseUrl: run.databaseUrl,
     headers,
+    tokens: { admin, editor, viewer },
     pid: child.pid,
     sql,
     async stop(): Promise<void> {
@@ -70,6 +82,10 @@ export async function startInstance(kafkaBrokers?: readonly string[]): Promise<I
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+async function readToken(dataDir: string, role: string): Promise<string> {
+  return (await readFile(join(dataDir, 'tokens', role), 'utf8')).trim();
 }
 
 async function create(url: string, headers: Readonly<Record<string, string>>, object: object): Promise<void> {

@@ -6,6 +6,7 @@
 import { benchBulk } from '#test/bench/bulk-transaction.ts';
 import { benchCapture } from '#test/bench/capture.ts';
 import { benchFanOut } from '#test/bench/fan-out.ts';
+import { benchGroups } from '#test/bench/groups.ts';
 import { benchIdle } from '#test/bench/idle-watchers.ts';
 import { type Instance, startInstance } from '#test/bench/instance.ts';
 import { benchLatency } from '#test/bench/latency.ts';
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   list: () => onInstance(benchList),
   fanout: () => onInstance(benchFanOut),
   idle: () => onInstance(benchIdle),
+  groups: () => onInstance(benchGroups),
   reconcile: benchReconcile,
   'publish-kafka': benchPublishKafka,
   'bulk-kafka': () => inKafka(benchBulkInKafka),
@@ -47,7 +49,7 @@ printFindings(findings);
 type Bench = (instance: Instance) => Promise<readonly Finding[]>;
 
 async function onInstance(bench: Bench, kafkaBrokers?: readonly string[]): Promise<readonly Finding[]> {
-  const instance = await startInstance(kafkaBrokers);
+  const instance = await startInstance({ kafkaBrokers });
   try {
     return await bench(instance);
   } finally {

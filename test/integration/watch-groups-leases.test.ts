@@ -108,3 +108,38 @@ test('who leaves tells what it had delivered and confirmed; the rest is an attem
   await world.groups.leave(leaver, []);
   expect((await world.groups.lanes([next])).length).toBe(16);
 });
+
+test('what is assigned, wanted or set changes the shape of a group; acks, marks and renewals do not', async () => {
+  const { member, group } = await world.join(request);
+  const seen = new Set<string | undefined>();
+  const shape = async (): Promise<string | undefined> => (await world.groups.shapes([group])).get(group);
+  const expectChange = async (): Promise<void> => {
+    const now = await shape();
+    expect(seen.has(now)).toBe(false);
+    seen.add(now);
+  };
+  await expectChange();
+  const { member: other } = await world.join(request);
+  await expectChange();
+  await world.handOver(group);
+  await expectChange();
+  const lane = await world.firstLane(member);
+  await world.groups.mark([{ ...lane, delivered: 9n }]);
+  await world.groups.ack(request, [{ ...lane, point: { seq: 1n, position: 1n } }]);
+  await world.groups.renew([member, other], LONG_LEASE_MS);
+  expect(seen.has(await shape())).toBe(true);
+  await world.groups.nack(request, [{ ...lane, point: { seq: 3n, position: 3n }, delayMs: 0 }]);
+  await expectChange();
+  const held = await world.firstLane(member);
+  const letter = { tenant: 'acme', event: '{}', type: 'ADDED', attempts: 16, reason: 'test' };
+  await world.groups.park(held, { ...letter, point: { seq: 3n, position: 3n } });
+  const [parked] = (await world.groups.deadLetters(group, 0n, 1)).letters;
+  await world.groups.retryDeadLetter(group, parked?.id ?? 0n, { by: 'carol', reason: 'test' });
+  await expectChange();
+  await world.groups.seek(group, 'now', { by: 'carol', reason: 'test' });
+  await expectChange();
+  await world.groups.leave(other, []);
+  await expectChange();
+  await world.groups.delete(group, { by: 'carol', reason: 'test' });
+  expect(await shape()).toBeUndefined();
+});

@@ -16,7 +16,10 @@ import type {
 /** Of one owner. */
 const MAX_GROUPS = 100;
 
-type Members = Pick<WatchGroups, 'join' | 'renew' | 'lanes' | 'confirmedPoints' | 'mark' | 'release' | 'leave'>;
+type Members = Pick<
+  WatchGroups,
+  'join' | 'renew' | 'lanes' | 'shapes' | 'confirmedPoints' | 'mark' | 'release' | 'leave'
+>;
 
 type MembershipRow = Omit<Membership, 'droppedAt'> & { readonly droppedAt: Date | null };
 type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & {
@@ -77,6 +80,21 @@ export function groupMembers(sql: Sql): Members {
         confirmed: seq === null || position === null ? undefined : { seq, position },
         retries: (retries.get(laneKey(lane)) ?? []).map(toDeadLetter),
       }));
+    },
+
+    async shapes(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, string>> {
+      if (groups.length === 0) return new Map();
+      // Fences rise with all that is assigned or set, and streams that come or go change the count.
+      const rows = await guarded(
+        'watch groups',
+        () => sql<{ group: bigint; shape: string }[]>`
+        select l.watch_group as "group", concat_ws('/', count(*), sum(l.fence),
+          sum(hashint8(l.stream * 16 + l.lane)) filter (where l.next_member is not null),
+          (select array_agg(d.id order by d.id) from plumbline.group_dead_letter d
+            where d.watch_group = l.watch_group and d.is_wanted)) as shape
+        from plumbline.group_lane l where l.watch_group = any (${groups.map(String)}::bigint[]) group by l.watch_group`,
+      );
+      return new Map(rows.map(({ group, shape }) => [group, shape]));
     },
 
     async confirmedPoints(lanes: readonly HeldLane[]): ReturnType<WatchGroups['confirmedPoints']> {

@@ -127,6 +127,12 @@ export interface WatchGroups {
   /** What these members hold now, of those that live. */
   lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]>;
 
+  /**
+   * A text for each of these groups that has lanes: another one once anything was assigned, wanted, asked for again or set
+   * by hand in it. Costs little beside `lanes`.
+   */
+  shapes(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>;
+
   /** Where these lanes are confirmed up to now, for those still held with this fence. */
   confirmedPoints(lanes: readonly HeldLane[]): Promise<readonly (HeldLane & { readonly confirmed: LogPoint })[]>;
 

@@ -1,6 +1,6 @@
 /** The body of `POST /watch/v1/acks`. */
 
-import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts';
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts';
 import { StatusError } from '#core/status-error.ts';
 
 export interface AckRequest {
@@ -49,7 +49,7 @@ function nackOf(nack: JsonValue, path: string): NackRequest {
 
 function list(value: JsonValue | undefined, path: string): readonly JsonValue[] {
   if (value === undefined) return [];
-  if (!Array.isArray(value)) throw badRequest(`${path} must be an array`);
+  if (!isJsonArray(value)) throw badRequest(`${path} must be an array`);
   return value;
 }
 

@@ -87,8 +87,8 @@ function openToken(
 function sort<Lane extends Ack>(
   opened: readonly ((Lane & { readonly of: 'lane' }) | Letter | undefined)[],
 ): Opened<Lane> {
-  const lanes = opened.filter((acked) => acked?.of === 'lane') as Lane[];
-  const letters = opened.filter((acked) => acked?.of === 'letter') as Letter[];
+  const lanes = opened.filter((acked) => acked?.of === 'lane');
+  const letters = opened.filter((acked) => acked?.of === 'letter');
   return {
     lanes,
     letters,

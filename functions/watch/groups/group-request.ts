@@ -26,7 +26,7 @@ const MAX_ATTEMPTS = { min: 1, max: 1_000, default: 16 };
 export function groupParameters(c: Context<HttpEnv>): GroupRequest | undefined {
   const name = textParameter(c, 'group');
   if (name === undefined) {
-    const [lost] = GROUP_PARAMETERS.filter((parameter) => c.req.query(parameter) !== undefined);
+    const lost = GROUP_PARAMETERS.find((parameter) => c.req.query(parameter) !== undefined);
     if (lost !== undefined) throw excluded(lost, 'is of groups: it goes with "group" only');
     return undefined;
   }

@@ -38,10 +38,6 @@ export class MemberLanes {
     return this.#unackedCount;
   }
 
-  get streamCount(): number {
-    return this.#readings.size;
-  }
-
   /** The lane, while it is held with this fence. */
   find({ stream, lane, fence }: HeldLane): Lane | undefined {
     const found = this.#readings.get(stream)?.lanes.get(lane);
@@ -54,7 +50,8 @@ export class MemberLanes {
 
   /** Whether the log's range is needed to take the lane. */
   needsRange(assigned: AssignedLane): boolean {
-    if (this.find(assigned)) return false;
+    const held = this.find(assigned);
+    if (held) return false;
     return assigned.confirmed === undefined || !this.#readings.has(assigned.stream);
   }
 

@@ -52,7 +52,7 @@ export function acks(open: OpenDeployment): void {
         `${token}A`,
       ];
       for (let length = 0; length < token.length; length += 1) hostile.push(token.slice(0, length));
-      for (const [index, character] of [...token].entries()) {
+      for (const [index, character] of token.split('').entries()) {
         hostile.push(token.slice(0, index) + (character === 'A' ? 'B' : 'A') + token.slice(index + 1));
       }
       for (const bad of hostile) {
@@ -93,7 +93,7 @@ export function acks(open: OpenDeployment): void {
         const words = new RegExp(`^${count} tokens were sent, and at most 1000 are taken at once`);
         expectStatus(await world.member.post(ACKS, { acks: Array(count).fill('x') }), 400, 'BadRequest', words);
       }
-      const nacks = Array(500).fill({ token });
+      const nacks = Array.from({ length: 500 }, () => ({ token }));
       expectStatus(await world.member.post(ACKS, { acks: Array(501).fill(token), nacks }), 400, 'BadRequest', '1001');
     });
   });
