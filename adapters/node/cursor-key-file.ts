@@ -8,6 +8,7 @@ import {
   type CursorKeys,
   type CursorKeyState,
   MAX_KEY_SPAN,
+  RENEWAL_GAP,
   RETIRE_AFTER_MS,
   type Retirement,
 } from '#core/ports/cursor-keys.ts';
@@ -24,7 +25,7 @@ export function textCursorKeys(text: string): CursorKeys {
 
 /** For one operator at a time. A reader sees the old file or the new one. */
 export function fileCursorKeyAdmin(path: string): CursorKeyAdmin {
-  return { list, rotate, retire };
+  return { list, rotate, retire, renew };
 
   async function list(): Promise<readonly CursorKeyState[]> {
     return (await readKeys(path)).map(({ id, sealsFrom }) => ({ id, sealsFrom }));
@@ -47,6 +48,13 @@ export function fileCursorKeyAdmin(path: string): CursorKeyAdmin {
     if (!keys.some((key) => key.id > id && key.sealsFrom.getTime() <= replacedBeforeMs)) return 'in use';
     await replace(keys.filter((key) => key.id !== id));
     return 'retired';
+  }
+
+  async function renew(): Promise<CursorKeyState> {
+    const newest = (await readKeys(path).catch(noneWhenAbsent)).at(-1);
+    const added = { id: newest ? newest.id + RENEWAL_GAP : 0, key: randomBytes(32), sealsFrom: new Date() };
+    await replace([added]);
+    return { id: added.id, sealsFrom: added.sealsFrom };
   }
 
   async function replace(keys: readonly DatedCursorKey[]): Promise<void> {

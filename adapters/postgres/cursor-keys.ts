@@ -8,27 +8,30 @@ import {
   type CursorKeys,
   type CursorKeyState,
   MAX_KEY_SPAN,
+  RENEWAL_GAP,
   RETIRE_AFTER_MS,
   type Retirement,
 } from '#core/ports/cursor-keys.ts';
 
 type RandomBytes = (length: number) => Uint8Array;
 
-/** The first server of a database makes the first key; racing servers agree on one. */
+/** The first server of a database, or of a copy of one, makes its first key; racing servers agree on one. */
 export function postgresCursorKeys(sql: Sql, randomBytes: RandomBytes): CursorKeys {
   return {
     async read(): Promise<CursorKeyRing> {
       const found = await select();
       if (found.length > 0) return ringOf(found);
-      await sql`insert into plumbline.cursor_key (id, key) select 0, ${Buffer.from(randomBytes(32))}::bytea
-        where not exists (select from plumbline.cursor_key) on conflict (id) do nothing`;
+      await sql`insert into plumbline.cursor_key (id, key)
+        select coalesce(max(id) + ${RENEWAL_GAP}, 0), ${Buffer.from(randomBytes(32))}::bytea from plumbline.cursor_key
+        having count(*) filter (where database_identity = plumbline.database_identity()) = 0 on conflict (id) do nothing`;
       return ringOf(await select());
     },
   };
 
   function select(): Promise<readonly (CursorKey & { readonly seals: boolean })[]> {
     return sql<(CursorKey & { seals: boolean })[]>`
-      select id, key, seals_from <= clock_timestamp() as seals from plumbline.cursor_key order by id`;
+      select id, key, seals_from <= clock_timestamp() as seals from plumbline.cursor_key
+      where database_identity = plumbline.database_identity() order by id`;
   }
 }
 
@@ -40,18 +43,22 @@ function ringOf(rows: readonly (CursorKey & { readonly seals: boolean })[]): Cur
 
 /** Needs more rights than servers have. */
 export function postgresCursorKeyAdmin(sql: Sql, randomBytes: RandomBytes): CursorKeyAdmin {
-  return { list, rotate, retire };
+  return { list, rotate, retire, renew };
 
   async function list(): Promise<readonly CursorKeyState[]> {
-    return sql<CursorKeyState[]>`select id, seals_from as "sealsFrom" from plumbline.cursor_key order by id`;
+    return sql<CursorKeyState[]>`
+      select id, seals_from as "sealsFrom" from plumbline.cursor_key
+      where database_identity = plumbline.database_identity() order by id`;
   }
 
   async function rotate(leadMs: number): Promise<CursorKeyState | undefined> {
     const [added] = await sql<CursorKeyState[]>`
       insert into plumbline.cursor_key (id, key, seals_from)
       select coalesce(max(id) + 1, 0), ${Buffer.from(randomBytes(32))}::bytea,
-        clock_timestamp() + case when count(*) = 0 then 0 else ${leadMs}::float8 end * interval '1 ms'
-      from plumbline.cursor_key having coalesce(max(id) - min(id), 0) < ${MAX_KEY_SPAN - 1}
+        clock_timestamp() + case when min(own) is null then 0 else ${leadMs}::float8 end * interval '1 ms'
+      from (select id, case when database_identity = plumbline.database_identity() then id end as own
+        from plumbline.cursor_key) known
+      having coalesce(max(id) - min(own), 0) < ${MAX_KEY_SPAN - 1}
       on conflict (id) do nothing
       returning id, seals_from as "sealsFrom"`;
     return added;
@@ -68,5 +75,15 @@ export function postgresCursorKeyAdmin(sql: Sql, randomBytes: RandomBytes): Curs
         exists (select from plumbline.cursor_key where id = ${id}) as known`;
     if (row?.retired) return 'retired';
     return row?.known ? 'in use' : 'unknown';
+  }
+
+  async function renew(): Promise<CursorKeyState> {
+    const [added] = await sql<CursorKeyState[]>`
+      with gone as (delete from plumbline.cursor_key returning id)
+      insert into plumbline.cursor_key (id, key)
+      select coalesce(max(id) + ${RENEWAL_GAP}, 0), ${Buffer.from(randomBytes(32))}::bytea from gone
+      returning id, seals_from as "sealsFrom"`;
+    if (!added) throw new Error('the new key was not stored');
+    return added;
   }
 }

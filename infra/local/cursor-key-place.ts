@@ -11,7 +11,7 @@ import { withSession } from '#adapters/postgres/session.ts';
 import type { CursorKeyAdmin, CursorKeys } from '#core/ports/cursor-keys.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
 import type { Config } from '#infra/local/config.ts';
-import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { withDatabase } from '#infra/local/find-database.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 export interface CursorKeyDeps {
@@ -47,13 +47,14 @@ export async function onCursorKeys<T>(config: Config, work: (admin: CursorKeyAdm
     throw new StartError('the keys are those of CURSOR_KEYS: change them there; or use CURSOR_KEYS_FILE');
   }
   if (cursorKeys) return onFile(cursorKeys.file, work);
-  const url = await findDatabaseUrl(config);
-  await assertSchemaIsCurrent(url).catch((error: unknown) => {
-    throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
+  return withDatabase(config, async (url) => {
+    await assertSchemaIsCurrent(url).catch((error: unknown) => {
+      throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
+    });
+    return withSession(url, { applicationName: 'plumbline cursor keys', role: 'plumbline_migrator' }, (sql) =>
+      work(postgresCursorKeyAdmin(sql, randomBytes)),
+    );
   });
-  return withSession(url, { applicationName: 'plumbline cursor keys', role: 'plumbline_migrator' }, (sql) =>
-    work(postgresCursorKeyAdmin(sql, randomBytes)),
-  );
 }
 
 async function onFile<T>(file: string, work: (admin: CursorKeyAdmin) => Promise<T>): Promise<T> {

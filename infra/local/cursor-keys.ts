@@ -1,4 +1,4 @@
-/** `npm run -s cursor-keys -- list | rotate | retire ID`: the keys that seal cursors, while servers run. */
+/** `npm run -s cursor-keys -- list | rotate | retire ID | renew`: the keys that seal cursors, while servers run. */
 
 import { parseArgs } from 'node:util';
 import { type CursorKeyAdmin, type CursorKeyState, MAX_KEY_SPAN } from '#core/ports/cursor-keys.ts';
@@ -10,10 +10,11 @@ import { messageOf, StartError } from '#infra/local/start-error.ts';
 import { formatTable } from '#infra/local/table.ts';
 
 const USAGE = [
-  'usage: npm run -s cursor-keys -- list | rotate [--after 30s] | retire ID',
+  'usage: npm run -s cursor-keys -- list | rotate [--after 30s] | retire ID | renew',
   '  list      the keys, and since when each has sealed or from when it will',
   '  rotate    adds a key, which seals once --after has passed: until then all servers come to know it',
   '  retire    removes a key that seals no more: cursors that it sealed are refused from then on',
+  '  renew     one new key in place of all, at once: after a backup was restored, or keys were stolen',
 ].join('\n');
 const DEFAULT_LEAD = '30s';
 
@@ -30,6 +31,7 @@ function parse(args: string[]): Work {
   const [action, id, ...rest] = positionals;
   const isAlone = id === undefined;
   if (action === 'list' && isAlone && after === undefined) return list;
+  if (action === 'renew' && isAlone && after === undefined) return renew;
   if (action === 'rotate' && isAlone) {
     const lead = leadMs(after ?? DEFAULT_LEAD);
     return (admin) => rotate(admin, lead);
@@ -86,6 +88,11 @@ async function retire(admin: CursorKeyAdmin, id: number): Promise<string> {
   if (outcome === 'retired') return `key ${id} is retired: servers refuse what it sealed within seconds\n`;
   if (outcome === 'unknown') throw new StartError(`there is no key ${id}; list shows those that there are`);
   throw new StartError(`key ${id} is in use: rotate first, and wait until a newer key has sealed for 10 s`);
+}
+
+async function renew(admin: CursorKeyAdmin): Promise<string> {
+  const { id } = await admin.renew();
+  return `key ${id} seals, and is the only one: servers refuse what was sealed before within seconds\n`;
 }
 
 function wrong(message: string): StartError {

@@ -19,8 +19,8 @@ import {
   useWatches,
 } from '#test/http/watch/world.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import { expireEvents } from '#test/support/old-events.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
-import { removeByRetention } from '#test/support/removed-events.ts';
 
 let database: TestDatabase | undefined;
 let dataDir: string | undefined;
@@ -86,6 +86,58 @@ describe('what raw SQL writes', () => {
   });
 });
 
+describe('what a transaction writes', () => {
+  test('that began before another one and commits after it comes behind that one, to live watchers and to who resumes in between', async () => {
+    const live = await watches.open();
+    const session = openSession(database?.url ?? '', { applicationName: 'test transaction' });
+    await session.sql`begin`;
+    await session.sql`insert into plumbline.resource (tenant, api_group, kind, name)
+      values (${world.tenant}, 'example.dev', 'Widget', 'slow')`;
+    await createWidget(world, { name: 'quick' });
+    const { id = '' } = await live.waitFor(({ data }) => data.data?.metadata.name === 'quick');
+    const resumed = await watches.open({ from: id });
+    await session.sql`commit`;
+    await session.close();
+    for (const client of [live, resumed]) await client.waitFor(({ data }) => data.data?.metadata.name === 'slow');
+    expect([storyOf(live), storyOf(resumed)]).toEqual([['ADDED quick', 'ADDED slow'], ['ADDED slow']]);
+    const [quick, slow] = changesOf(live).map(({ data }) => data);
+    // It took its version first: only the stream's own order counts.
+    expect(BigInt(slow.resourceversion)).toBeLessThan(BigInt(quick.resourceversion));
+  });
+
+  test('comes next behind a thousand that were rolled back', async () => {
+    const client = await watches.open();
+    const session = openSession(database?.url ?? '', { applicationName: 'test transaction' });
+    for (let count = 0; count < 1_000; count++) {
+      await session.sql.unsafe(`begin; insert into plumbline.resource (tenant, api_group, kind, name)
+        values ('${world.tenant}', 'example.dev', 'Widget', 'gone-${count}'); rollback`);
+    }
+    await session.close();
+    const widget = await createWidget(world);
+    const { data } = await client.next();
+    expect(data.uid).toBe(widget.metadata.uid);
+  });
+});
+
+describe('a watch of a kind of which nothing changes', () => {
+  test('resumes from its last bookmark when retention has removed everything since it began', async () => {
+    const tenant = await createTenant(world);
+    const query = { tenants: tenant.name, kinds: 'Vault' };
+    const idle = await watches.open(query, { grant: EVERYONE });
+    const began = idle.lastEventId;
+    const busy = await watches.open({ tenants: tenant.name }, { grant: EVERYONE });
+    for (const name of ['one', 'two', 'three']) await world.admin.post(tenant.widgets, { metadata: { name } });
+    await busy.waitFor(({ data }) => data.data?.metadata.name === 'three');
+    const { id: bookmark = '' } = await idle.waitFor(({ event }) => event === 'BOOKMARK', 20_000);
+    await idle.close();
+    await expireEvents(sql, tenant.name, 3);
+    expectFailure((await watches.refused({ ...query, from: began }, { grant: EVERYONE })).body, 410, 'Expired');
+    const resumed = await watches.open(query, { grant: EVERYONE, lastEventId: bookmark });
+    await world.admin.post(`/apis/example.dev/v1beta1/namespaces/${tenant.name}/vaults`, { metadata: { name: 'v' } });
+    expect((await resumed.next()).data.data.metadata.name).toBe('v');
+  });
+});
+
 describe('a cursor', () => {
   /** A tenant with three events, and the cursors before the first and behind each. */
   async function threeEvents(): Promise<{ tenant: OtherTenant; cursors: string[] }> {
@@ -103,7 +155,7 @@ describe('a cursor', () => {
   test('whose next event was removed by retention is refused with the earliest cursor, and one that lost nothing is not', async () => {
     const { tenant, cursors } = await threeEvents();
     const query = { tenants: tenant.name };
-    await removeByRetention(sql, tenant.name, 2);
+    await expireEvents(sql, tenant.name, 2);
     for (const from of cursors.slice(0, 2)) {
       const { status, body } = await watches.refused({ ...query, from }, { grant: EVERYONE });
       expect(status).toBe(410);

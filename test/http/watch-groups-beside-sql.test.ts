@@ -10,7 +10,7 @@ import { uniqueName } from '#test/http/resource-api/world.ts';
 import { deliveriesOf, isOf, useGroups } from '#test/http/watch-groups/world.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
-import { removeByRetention } from '#test/support/removed-events.ts';
+import { expireEvents } from '#test/support/old-events.ts';
 
 let database: TestDatabase | undefined;
 let dataDir: string | undefined;
@@ -46,7 +46,7 @@ test('a lane that lost events to retention says so before it goes on, and again 
   await first.waitFor(isOf(uid, 2));
   expect(await world.ack(first.events.find(isOf(uid, 0))?.id)).toBe('Acked');
   await first.close();
-  await removeByRetention(sql, world.tenant, 2);
+  await expireEvents(sql, world.tenant, 2);
 
   const lostFrame = {
     event: 'BOOKMARK',

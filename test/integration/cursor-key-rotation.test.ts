@@ -30,6 +30,8 @@ describe.each(['database', 'file'] as const)('keys in the %s, rotated while two 
   /** All that clients were given, and what they showed. */
   const secrets = new Set<string>();
   const logged: string[] = [];
+  /** The second page of a list, of which the first was made with the first key. */
+  let nextPage: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'plumbline-rotation-'));
@@ -48,7 +50,11 @@ describe.each(['database', 'file'] as const)('keys in the %s, rotated while two 
   });
 
   test('open streams go on, and each server opens at every moment what the other one sealed', async () => {
+    for (const name of ['a', 'b']) await at(0).client.post(widgets, { metadata: { name }, spec: { size: 1 } });
     const first = await cursorAt(0);
+    const { metadata } = (await at(0).client.get(`${widgets}?limit=1`)).body;
+    secrets.add(metadata.continue);
+    nextPage = `${widgets}?limit=1&continue=${metadata.continue}`;
     const client = await watch(0, first);
     expect(await run('rotate', '--after', '4s')).toMatch(/^key 1 seals from 20\d\d-/);
     expect(await run('list')).toMatch(/0 \| seals .*\n *1 \| opens, will seal/);
@@ -76,13 +82,15 @@ describe.each(['database', 'file'] as const)('keys in the %s, rotated while two 
     await client.close();
   });
 
-  test('what a retired key sealed is refused by both as retired, in a stream and out of it, and what the new one sealed is not', async () => {
+  test('what a retired key sealed is refused by both as retired, in a stream and out of it, pages of lists too, and what the new one sealed is not', async () => {
     const old = [...secrets].find((secret) => !secret.includes('.') && keyOf(secret) === 0) ?? '';
+    expect((await at(1).client.get(nextPage)).body.items).toHaveLength(1);
     expect(await run('retire', '1')).toMatch(/^key 1 is in use: rotate first/);
     await letTimePass();
     expect(await run('retire', '0')).toMatch(/^key 0 is retired/);
     expect(await run('retire', '0')).toMatch(/^there is no key 0/);
     for (const server of [0, 1]) {
+      await vi.waitFor(async () => expectFailure((await at(server).client.get(nextPage)).body, 410, 'Expired'), 10_000);
       await vi.waitFor(
         async () => {
           const error = await watch(server, old).then(

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
+import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { fileCursorKeyAdmin, fileCursorKeys } from '#adapters/node/cursor-key-file.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeyAdmin, postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
@@ -74,6 +75,18 @@ describe.each([
     expect((await place.keys.read()).keys).toHaveLength(128);
     expect(await place.admin.retire(0)).toBe('retired');
     expect((await place.admin.rotate(0))?.id).toBe(128);
+  });
+
+  test('a renewal leaves one new key, with an id that none had', async () => {
+    for (let count = 0; count < 3; count++) await place.admin.rotate(-60_000);
+    const before = await place.keys.read();
+    const { id } = await place.admin.renew();
+    const { keys, sealingId } = await place.keys.read();
+    expect([keys.map((key) => key.id), sealingId]).toEqual([[id], id]);
+    expect(id).toBeGreaterThan(2);
+    const old = secretBox(before.keys).seal(PLAINTEXT, 'x');
+    expect(secretBox(keys).open(old, 'x')).toBe('retired');
+    expect((await place.admin.rotate(0))?.id).toBe(id + 1);
   });
 
   test('servers follow a rotation without a restart, and no token of one is ever refused by another', async () => {

@@ -48,7 +48,7 @@ test(
     const shares = new Map<number, number>();
     await Promise.all(Array.from({ length: AT_ONCE }, cutEach));
     // Each share between what came before the cut and what came after it was seen.
-    expect([...shares.keys()].toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    expect([...shares.keys()].toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
     console.log(`${length + 1} cuts; events before the cut and how often: ${JSON.stringify([...shares])}`);
 
     async function cutEach(): Promise<void> {

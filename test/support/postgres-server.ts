@@ -37,6 +37,19 @@ export async function createTestDatabase({ migrated = true }: TestDatabaseOption
     if (migrated) await ensureTemplate(sql, adminUrl);
     await sql.unsafe(`create database ${name} template ${migrated ? TEMPLATE : 'template1'}`);
   });
+  return testDatabase(adminUrl, name);
+}
+
+/** As a backup has it: to which nobody is connected while it is copied. */
+export async function copyDatabase(url: string): Promise<TestDatabase> {
+  const adminUrl = inject('postgresAdminUrl');
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const source = new URL(url).pathname.slice(1);
+  await asAdmin(adminUrl, async (sql) => void (await sql.unsafe(`create database ${name} template ${source}`)));
+  return testDatabase(adminUrl, name);
+}
+
+function testDatabase(adminUrl: string, name: string): TestDatabase {
   return {
     url: databaseUrl(adminUrl, name),
     drop: () => asAdmin(adminUrl, async (sql) => void (await sql.unsafe(`drop database ${name} with (force)`))),

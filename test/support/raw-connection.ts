@@ -9,6 +9,9 @@ export interface RawConnection {
   text(): string;
   /** Waits until the text or pattern has come behind what earlier calls waited for; gives what was passed. */
   until(pattern: string | RegExp): Promise<string>;
+  /** Reads no more, until `resume`: what is sent waits in the network. */
+  pause(): void;
+  resume(): void;
   /** Settles when the server has ended the connection. */
   readonly ended: Promise<void>;
   /** Ends it in peace. */
@@ -32,6 +35,8 @@ export async function openRawConnection(url: string): Promise<RawConnection> {
     write: (text) => void socket.write(text),
     text: () => received,
     until,
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
     ended,
     close: () => void socket.end(),
     destroy: () => void socket.resetAndDestroy(),

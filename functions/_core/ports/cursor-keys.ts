@@ -44,10 +44,16 @@ export interface CursorKeyAdmin {
 
   /** Removes a key: what it sealed is refused from then on. */
   retire(id: number): Promise<Retirement>;
+
+  /** One new key in place of all others, at once: everything that was sealed before is refused. */
+  renew(): Promise<CursorKeyState>;
 }
 
 /** Tokens name their key by one byte: half of what it can say is for the keys that there are, half for retired ones. */
 export const MAX_KEY_SPAN: number = 128;
+
+/** Between the keys of a database and those of its copy: the original may rotate so often since it was copied. */
+export const RENEWAL_GAP: number = MAX_KEY_SPAN / 2;
 
 /** Servers look for new keys this often. */
 export const KEYS_READ_EVERY_MS: number = 2_000;

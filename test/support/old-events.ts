@@ -1,16 +1,17 @@
-/** What retention does, when a test says so. */
+/** Retention, brought about: a stream's first events get old, and are removed as an instance removes them. */
 
 import type { Sql } from '#adapters/postgres/client.ts';
 
 const DAY_MS = 86_400_000;
 
-/** As if the tenant's first events had been published four days ago, and are kept for one. */
-export async function removeByRetention(sql: Sql, tenant: string, lastSeq: number): Promise<void> {
+/** As if the tenant's events up to this seq had been published four days ago, and are kept for one. */
+export async function expireEvents(sql: Sql, tenant: string, lastSeq: number): Promise<void> {
   const [day, next] = [4, 3].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
   await sql.unsafe(`create table plumbline.event_log_${day?.replaceAll('-', '')} partition of plumbline.event_log
     for values from ('${day} 00:00:00+00') to ('${next} 00:00:00+00')`);
   await sql`update plumbline.event_log e set published_at = ${`${day} 12:00:00+00`}::timestamptz
     from plumbline.stream s where e.stream = s.id and s.tenant = ${tenant} and e.seq <= ${lastSeq}`;
-  const [row] = await sql`select plumbline.expire_event_log(clock_timestamp() - interval '1 day') as dropped`;
-  if (row?.['dropped'] !== 1) throw new Error(`retention dropped ${JSON.stringify(row)}, not one partition`);
+  const [row] = await sql<{ dropped: number }[]>`
+    select plumbline.expire_event_log(clock_timestamp() - interval '1 day') as dropped`;
+  if (row?.dropped !== 1) throw new Error(`retention dropped ${row?.dropped} partitions`);
 }
