@@ -14,7 +14,8 @@ import type { Feed } from '#functions/watch/feed.ts';
 import { errorFrame, FrameBytes, readyFrame } from '#functions/watch/frames.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
-import { withSharedLists, withSharedReads } from '#functions/watch/shared-reads.ts';
+import { MissedBatches } from '#functions/watch/missed-batches.ts';
+import { withSharedLists, withSharedRanges } from '#functions/watch/shared-questions.ts';
 import { findStart, type StartDeps } from '#functions/watch/start.ts';
 import { viewOf } from '#functions/watch/view.ts';
 import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
@@ -38,8 +39,8 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
-  const log = withSharedReads(deps.log);
-  const startDeps: StartDeps = { ...deps, log, streams: withSharedLists(deps.streams) };
+  const missed = new MissedBatches();
+  const startDeps: StartDeps = { ...deps, log: withSharedRanges(deps.log), streams: withSharedLists(deps.streams) };
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
   // The headers of a stream that is not opened say nothing.
@@ -91,7 +92,8 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const watcher = new Watcher({
       feed,
-      log,
+      log: deps.log,
+      missed,
       sink,
       selection,
       endsWithTenants: tenantsAreNamed,

@@ -9,6 +9,7 @@ import { benchFanOut } from '#test/bench/fan-out.ts';
 import { benchIdle } from '#test/bench/idle-watchers.ts';
 import { type Instance, startInstance } from '#test/bench/instance.ts';
 import { benchLatency } from '#test/bench/latency.ts';
+import { benchReconnect } from '#test/bench/mass-reconnect.ts';
 import { benchList } from '#test/bench/list-pages.ts';
 import { type Finding, printFindings } from '#test/bench/report.ts';
 import { benchBulkInKafka } from '#test/bench/bulk-in-kafka.ts';
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   list: () => onInstance(benchList),
   fanout: () => onInstance(benchFanOut),
   idle: () => onInstance(benchIdle),
+  reconnect: () => onInstance(benchReconnect),
   reconcile: benchReconcile,
   'publish-kafka': benchPublishKafka,
   'bulk-kafka': () => inKafka(benchBulkInKafka),

@@ -47,8 +47,8 @@ async function resume({ url, headers }: Instance, cursor: string): Promise<numbe
   const path = `/watch/v1/events?tenants=${TENANT}&from=${cursor}`;
   const stream = await openRawStream(url, path, headers, (frames) => {
     received += frames;
-    // The opening comment and READY come first.
-    if (received >= MISSED + 2) resolve();
+    // The opening comment, the time to wait and READY come first.
+    if (received >= MISSED + 3) resolve();
   });
   await done;
   const elapsed = performance.now() - startedAt;
