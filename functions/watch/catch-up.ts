@@ -13,6 +13,7 @@ import { missingIn, withoutStream, withPoint } from '#functions/watch/vectors.ts
 
 const READ: ReadLimits = { maxCount: 250, maxBytes: 256 * 1024 };
 const RETRY_MS = 500;
+const SLICE_MS = 0.5;
 
 export interface CatchUpDeps {
   readonly feed: Feed;
@@ -87,14 +88,25 @@ async function readBatch(
   const { events } = await log.read(stream, after, { ...READ, maxCount });
   assertDense(stream, after, events);
   const newest = events.at(-1);
-  const text = framesOf(feed, selection, events, from);
+  const text = await framesOf(feed, selection, events, from);
   return { end: newest && pointOf(newest), bytes: text === '' ? undefined : new FrameBytes(text) };
 }
 
-function framesOf(feed: Feed, selection: Selection, events: readonly StreamEvent[], before: CursorVector): string {
+/** In slices: who is a million events behind keeps this process busy for minutes, and others have their events meanwhile. */
+async function framesOf(
+  feed: Feed,
+  selection: Selection,
+  events: readonly StreamEvent[],
+  before: CursorVector,
+): Promise<string> {
   const seal = feed.eventSeal(before);
   let text = '';
+  let beganAtMs = performance.now();
   for (const event of events) {
+    if (performance.now() - beganAtMs > SLICE_MS) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      beganAtMs = performance.now();
+    }
     feed.assertIsolated(event);
     const type = selection.typeOf(event);
     if (type !== undefined) {

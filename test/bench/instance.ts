@@ -139,3 +139,10 @@ export async function residentBytes(pid: number): Promise<number> {
     return Number.NaN;
   }
 }
+
+/** Where a watch of the bench's tenant begins that has everything up to now. */
+export async function headCursor({ url, headers }: Instance): Promise<string> {
+  const path = `/apis/example.dev/v1/namespaces/${TENANT}/widgets?limit=1`;
+  const list = (await (await fetch(url + path, { headers })).json()) as { metadata: { cursor: string } };
+  return list.metadata.cursor;
+}

@@ -18,6 +18,7 @@ import { withKafka } from '#test/bench/kafka.ts';
 import { benchPublishKafka } from '#test/bench/publish-kafka.ts';
 import { benchReconcile } from '#test/bench/reconcile.ts';
 import { benchResume } from '#test/bench/resume.ts';
+import { benchStall } from '#test/bench/stalled-watchers.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   capture: () => onInstance(benchCapture),
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   list: () => onInstance(benchList),
   fanout: () => onInstance(benchFanOut),
   idle: () => onInstance(benchIdle),
+  stall: () => onInstance(benchStall),
   reconnect: () => onInstance(benchReconnect),
   reconcile: benchReconcile,
   'publish-kafka': benchPublishKafka,

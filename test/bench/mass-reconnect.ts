@@ -5,7 +5,7 @@
 
 import { connect } from 'node:net';
 
-import { createWidgets, type Instance, PAD, published, TENANT } from '#test/bench/instance.ts';
+import { createWidgets, headCursor, type Instance, PAD, published, TENANT } from '#test/bench/instance.ts';
 import { type Finding, milliseconds, percentile } from '#test/bench/report.ts';
 
 const WATCHERS = 2_000;
@@ -113,12 +113,6 @@ async function looksAtLog({ sql }: Instance): Promise<number> {
     select sum(coalesce(seq_scan, 0) + coalesce(idx_scan, 0))::int as looks
     from pg_stat_user_tables where schemaname = 'plumbline' and relname like 'event_log%'`;
   return row?.looks ?? 0;
-}
-
-async function headCursor({ url, headers }: Instance): Promise<string> {
-  const path = `/apis/example.dev/v1/namespaces/${TENANT}/widgets?limit=1`;
-  const list = (await (await fetch(url + path, { headers })).json()) as { metadata: { cursor: string } };
-  return list.metadata.cursor;
 }
 
 async function until(isDone: () => boolean): Promise<void> {

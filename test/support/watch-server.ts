@@ -28,12 +28,26 @@ export interface WatchServer {
   readonly baseUrl: string;
   /** Those of all servers of this process. */
   readonly cursors: Cursors;
+  /** What it asked the database so far. */
+  readonly questions: Questions;
   token(tenants: TenantSet): Promise<string>;
   /** A stream has new events; without one, any may have. */
   tellOfEvents(stream?: bigint): void;
   /** Streams were opened or closed. */
   tellOfStreams(): void;
   stop(): Promise<void>;
+}
+
+export interface Questions {
+  readonly lists: Question;
+  readonly ranges: Question;
+  readonly reads: Question;
+}
+
+/** How often it was asked, and how many times at once at most. */
+export interface Question {
+  readonly times: number;
+  readonly atOnce: number;
 }
 
 const ISSUER = 'plumbline/test';
@@ -44,8 +58,14 @@ const cursors = createCursors(secretBox([{ id: 0, key: crypto.getRandomValues(ne
 export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: (): void => undefined };
   const postgresLog = postgresEventLog(sql);
-  const log = { ...postgresLog, tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)) };
-  const streams = { ...postgresStreams(sql), onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
+  const directory = postgresStreams(sql);
+  const [lists, ranges, reads] = [counted(directory.list), counted(postgresLog.ranges), counted(postgresLog.read)];
+  const log = {
+    ranges: ranges.ask,
+    read: reads.ask,
+    tail: tailing(postgresLog, (tell) => (news.ofEvents = tell)),
+  };
+  const streams = { list: lists.ask, onChange: (tell: typeof news.ofStreams) => void (news.ofStreams = tell) };
   const ignore = (): void => undefined;
   const hub = createHub({
     log,
@@ -81,6 +101,7 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   return {
     baseUrl: server.url,
     cursors,
+    questions: { lists, ranges, reads },
     token,
     tellOfEvents: (stream) => news.ofEvents(stream),
     tellOfStreams: () => news.ofStreams(),
@@ -89,6 +110,29 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
       await server.stop();
     },
   };
+}
+
+interface Counted<Args extends readonly unknown[], Answer> extends Question {
+  readonly ask: (...args: Args) => Promise<Answer>;
+}
+
+function counted<Args extends readonly unknown[], Answer>(
+  call: (...args: Args) => Promise<Answer>,
+): Counted<Args, Answer> {
+  let running = 0;
+  const count = { times: 0, atOnce: 0, ask };
+  return count;
+
+  async function ask(...args: Args): Promise<Answer> {
+    count.times += 1;
+    running += 1;
+    count.atOnce = Math.max(count.atOnce, running);
+    try {
+      return await call(...args);
+    } finally {
+      running -= 1;
+    }
+  }
 }
 
 function token(tenants: TenantSet): Promise<string> {
