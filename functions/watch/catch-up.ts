@@ -6,20 +6,23 @@ import { type EventLog, type LogPoint, ORIGIN, pointOf, type ReadLimits } from '
 import { StatusError } from '#core/status-error.ts';
 import { assertDense } from '#functions/watch/dense.ts';
 import type { Feed } from '#functions/watch/feed.ts';
-import { eventFrame, tenantGoneFrame } from '#functions/watch/frames.ts';
+import { eventFrame, FrameBytes, tenantGoneFrame } from '#functions/watch/frames.ts';
+import type { Batch, MissedBatches } from '#functions/watch/missed-batches.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { missingIn, withoutStream, withPoint } from '#functions/watch/vectors.ts';
 
 const READ: ReadLimits = { maxCount: 250, maxBytes: 256 * 1024 };
 const RETRY_MS = 500;
+const SLICE_MS = 0.5;
 
 export interface CatchUpDeps {
   readonly feed: Feed;
   readonly log: EventLog;
+  readonly missed: MissedBatches;
   readonly selection: Selection;
   isClosed(): boolean;
   /** Everything up to the vector is in these frames; resolves when the client may have more. */
-  reached(vector: CursorVector, text: string): Promise<void>;
+  reached(vector: CursorVector, bytes: FrameBytes | undefined): Promise<void>;
 }
 
 /**
@@ -42,19 +45,68 @@ async function readTo(deps: CatchUpDeps, from: CursorVector, stream: bigint, tar
     const point = vector.get(stream) ?? ORIGIN;
     if (point.seq >= target.seq || deps.isClosed()) return vector;
     const maxCount = Math.min(READ.maxCount, Number(target.seq - point.seq));
-    const events = await readPatiently(deps, stream, point, { ...READ, maxCount });
-    const newest = events.at(-1);
-    if (!newest) return vector;
-    const text = framesOf(deps, events, vector);
-    vector = withPoint(vector, stream, pointOf(newest));
-    await deps.reached(vector, text);
+    const batch = await readPatiently(deps, vector, stream, maxCount);
+    if (!batch?.end) return vector;
+    vector = withPoint(vector, stream, batch.end);
+    await deps.reached(vector, batch.bytes);
   }
 }
 
-function framesOf({ feed, selection }: CatchUpDeps, events: readonly StreamEvent[], before: CursorVector): string {
+/** While the log is away the watcher stays, and goes on when it returns. Undefined only when the watcher closed. */
+async function readPatiently(
+  deps: CatchUpDeps,
+  from: CursorVector,
+  stream: bigint,
+  maxCount: number,
+): Promise<Batch | undefined> {
+  const { feed, missed, selection } = deps;
+  const key = [stream, maxCount, feed.eventSeal(from) ? placeOf(from) : from.get(stream)?.seq, selection.key].join();
+  while (!deps.isClosed()) {
+    try {
+      const batch = await missed.of(feed, key, () => readBatch(deps, from, stream, maxCount));
+      if (batch.end) return batch;
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.reason !== 'ServiceUnavailable') throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+  return undefined;
+}
+
+/** The part of each event's cursor that the others of its batch share. */
+function placeOf(vector: CursorVector): string {
+  return [...vector].map(([id, { seq, position }]) => `${id}:${seq}:${position}`).join();
+}
+
+async function readBatch(
+  { feed, log, selection }: Pick<CatchUpDeps, 'feed' | 'log' | 'selection'>,
+  from: CursorVector,
+  stream: bigint,
+  maxCount: number,
+): Promise<Batch> {
+  const after = from.get(stream) ?? ORIGIN;
+  const { events } = await log.read(stream, after, { ...READ, maxCount });
+  assertDense(stream, after, events);
+  const newest = events.at(-1);
+  const text = await framesOf(feed, selection, events, from);
+  return { end: newest && pointOf(newest), bytes: text === '' ? undefined : new FrameBytes(text) };
+}
+
+/** In slices: who is a million events behind keeps this process busy for minutes, and others have their events meanwhile. */
+async function framesOf(
+  feed: Feed,
+  selection: Selection,
+  events: readonly StreamEvent[],
+  before: CursorVector,
+): Promise<string> {
   const seal = feed.eventSeal(before);
   let text = '';
+  let beganAtMs = performance.now();
   for (const event of events) {
+    if (performance.now() - beganAtMs > SLICE_MS) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      beganAtMs = performance.now();
+    }
     feed.assertIsolated(event);
     const type = selection.typeOf(event);
     if (type !== undefined) {
@@ -62,26 +114,6 @@ function framesOf({ feed, selection }: CatchUpDeps, events: readonly StreamEvent
     }
   }
   return text;
-}
-
-/** While the log is away the watcher stays, and goes on when it returns. Nothing only when the watcher closed. */
-async function readPatiently(
-  { log, isClosed }: CatchUpDeps,
-  stream: bigint,
-  after: LogPoint,
-  limits: ReadLimits,
-): Promise<readonly StreamEvent[]> {
-  while (!isClosed()) {
-    try {
-      const { events } = await log.read(stream, after, limits);
-      assertDense(stream, after, events);
-      if (events.length > 0) return events;
-    } catch (error) {
-      if (!(error instanceof StatusError) || error.reason !== 'ServiceUnavailable') throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-  }
-  return [];
 }
 
 async function finishStreams(deps: CatchUpDeps, from: CursorVector, closed: readonly bigint[]): Promise<CursorVector> {
@@ -93,8 +125,8 @@ async function finishStreams(deps: CatchUpDeps, from: CursorVector, closed: read
     if (deps.isClosed()) return vector;
     vector = withoutStream(vector, id);
     const tenant = streams.find((stream) => stream.id === id)?.tenant;
-    const text = tenant === undefined ? '' : tenantGoneFrame(tenant, feed.eventSeal(vector)?.(vector));
-    await deps.reached(vector, text);
+    const gone = tenant === undefined ? undefined : tenantGoneFrame(tenant, feed.eventSeal(vector)?.(vector));
+    await deps.reached(vector, gone === undefined ? undefined : new FrameBytes(gone));
   }
   return vector;
 }

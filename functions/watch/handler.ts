@@ -20,7 +20,8 @@ import { answerAcks } from '#functions/watch/groups/answer-acks.ts';
 import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
-import { withSharedLists, withSharedReads } from '#functions/watch/shared-reads.ts';
+import { MissedBatches } from '#functions/watch/missed-batches.ts';
+import { withSharedLists, withSharedRanges } from '#functions/watch/shared-questions.ts';
 import { findStart, type StartDeps } from '#functions/watch/start.ts';
 import { viewOf } from '#functions/watch/view.ts';
 import { parseWatchRequest, type WatchRequest } from '#functions/watch/watch-request.ts';
@@ -49,8 +50,8 @@ const HEADERS: Readonly<Record<string, string>> = {
 const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 504]);
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
-  const log = withSharedReads(deps.log);
-  const startDeps: StartDeps = { ...deps, log, streams: withSharedLists(deps.streams) };
+  const missed = new MissedBatches();
+  const startDeps: StartDeps = { ...deps, log: withSharedRanges(deps.log), streams: withSharedLists(deps.streams) };
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
   // The headers of a stream that is not opened say nothing.
@@ -123,7 +124,8 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const watcher = new Watcher({
       feed,
-      log,
+      log: deps.log,
+      missed,
       sink,
       selection,
       endsWithTenants: tenantsAreNamed,

@@ -10,6 +10,7 @@ import type { StatusError } from '#core/status-error.ts';
 import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
+import type { MissedBatches } from '#functions/watch/missed-batches.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
 import type { TimedStream } from '#functions/watch/timed-stream.ts';
@@ -21,6 +22,7 @@ const MAX_WRITE_BYTES = 256 * 1024;
 export interface WatcherDeps {
   readonly feed: Feed;
   readonly log: EventLog;
+  readonly missed: MissedBatches;
   readonly sink: SseSink;
   readonly selection: Selection;
   /** The tenants were named one by one: with the last of them the watch ends. */
@@ -31,6 +33,7 @@ export interface WatcherDeps {
 export class Watcher implements FeedWatcher, TimedStream {
   readonly #feed: Feed;
   readonly #log: EventLog;
+  readonly #missed: MissedBatches;
   readonly #outlet: Outlet;
   readonly #selection: Selection;
   readonly #endsWithTenants: boolean;
@@ -43,9 +46,10 @@ export class Watcher implements FeedWatcher, TimedStream {
   /** Where this watcher is ahead of its feed: those entries are not for it. */
   #ahead: CursorVector | undefined;
 
-  constructor({ feed, log, sink, selection, endsWithTenants }: WatcherDeps) {
+  constructor({ feed, log, missed, sink, selection, endsWithTenants }: WatcherDeps) {
     this.#feed = feed;
     this.#log = log;
+    this.#missed = missed;
     this.#outlet = new Outlet(sink);
     this.#selection = selection;
     this.#endsWithTenants = endsWithTenants;
@@ -203,11 +207,12 @@ export class Watcher implements FeedWatcher, TimedStream {
     return {
       feed: this.#feed,
       log: this.#log,
+      missed: this.#missed,
       selection: this.#selection,
       isClosed: () => this.isClosed,
-      reached: async (vector, text) => {
+      reached: async (vector, bytes) => {
         this.#vector = vector;
-        if (text !== '') this.write(text);
+        if (bytes) this.#outlet.write(bytes);
         await this.flushed();
       },
     };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import packageJson from '#package.json' with { type: 'json' };
-import { startChild } from '#test/support/child.ts';
+import { type Child, startChild } from '#test/support/child.ts';
 
 export interface Instance {
   /** Where its events lie. */
@@ -19,6 +19,8 @@ export interface Instance {
   readonly pid: number;
   /** As the superuser of its database. */
   readonly sql: postgres.Sql;
+  /** Stops it as `SIGTERM` does, and starts it again at the same address; resolves when it is ready. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -36,49 +38,46 @@ export interface InstanceOptions {
 
 export async function startInstance({ kafkaBrokers, databaseUrl }: InstanceOptions = {}): Promise<Instance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-bench-'));
-  const [program = '', ...args] = packageJson.scripts.start.replace(/^exec node /, '').split(' ');
-  const child = startChild(program, args, {
-    env: {
-      DATA_DIR: dataDir,
-      PORT: '0',
-      CONTROLLER_PORT: '0',
-      OPS_PORT: '0',
-      KINDS: './test/http/kinds.ts',
-      LOG_FORMAT: 'json',
-      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
-      ...(kafkaBrokers && { EVENT_LOG: 'kafka', KAFKA_BROKERS: kafkaBrokers.join(',') }),
-    },
-  });
-  for (let line = await child.nextLine(); !line?.includes('"msg":"ready"'); line = await child.nextLine()) {
-    if (line === undefined) throw new Error(`the instance did not start: ${(await child.exit).errors}`);
-  }
-  const run = JSON.parse(await readFile(join(dataDir, 'run.json'), 'utf8')) as {
-    publicUrl: string;
-    databaseUrl: string;
+  const env = {
+    DATA_DIR: dataDir,
+    KINDS: './test/http/kinds.ts',
+    LOG_FORMAT: 'json',
+    ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+    ...(kafkaBrokers && { EVENT_LOG: 'kafka', KAFKA_BROKERS: kafkaBrokers.join(',') }),
   };
+  let running = await launch(env, '0');
+  const { publicUrl } = running;
   const read = (role: string): Promise<string> => readToken(dataDir, role);
   const [admin, editor, viewer] = await Promise.all([read('admin'), read('editor'), read('viewer')]);
   const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' };
-  if (databaseUrl === undefined)
-    await create(`${run.publicUrl}/apis/plumbline.dev/v1/tenants`, headers, {
+  if (databaseUrl === undefined) {
+    await create(`${publicUrl}/apis/plumbline.dev/v1/tenants`, headers, {
       apiVersion: 'plumbline.dev/v1',
       kind: 'Tenant',
       metadata: { name: TENANT },
       spec: {},
     });
-  const sql = postgres(run.databaseUrl, { max: 8, onnotice: () => undefined });
+  }
   return {
     log: kafkaBrokers ? 'kafka' : 'postgres',
-    url: run.publicUrl,
-    databaseUrl: run.databaseUrl,
+    url: publicUrl,
+    get databaseUrl() {
+      return running.databaseUrl;
+    },
     headers,
     tokens: { admin, editor, viewer },
-    pid: child.pid,
-    sql,
+    get pid() {
+      return running.child.pid;
+    },
+    get sql() {
+      return running.sql;
+    },
+    async restart(): Promise<void> {
+      await end(running);
+      running = await launch(env, new URL(publicUrl).port);
+    },
     async stop(): Promise<void> {
-      await sql.end();
-      child.kill('SIGTERM');
-      await child.exit;
+      await end(running);
       await rm(dataDir, { recursive: true, force: true });
     },
   };
@@ -86,6 +85,33 @@ export async function startInstance({ kafkaBrokers, databaseUrl }: InstanceOptio
 
 async function readToken(dataDir: string, role: string): Promise<string> {
   return (await readFile(join(dataDir, 'tokens', role), 'utf8')).trim();
+}
+
+interface Running {
+  readonly child: Child;
+  readonly publicUrl: string;
+  readonly databaseUrl: string;
+  readonly sql: postgres.Sql;
+}
+
+/** As `npm start` does; resolves when it is ready. */
+async function launch(env: Readonly<Record<string, string>> & { DATA_DIR: string }, port: string): Promise<Running> {
+  const [program = '', ...args] = packageJson.scripts.start.replace(/^exec node /, '').split(' ');
+  const child = startChild(program, args, { env: { ...env, PORT: port, CONTROLLER_PORT: '0', OPS_PORT: '0' } });
+  for (let line = await child.nextLine(); !line?.includes('"msg":"ready"'); line = await child.nextLine()) {
+    if (line === undefined) throw new Error(`the instance did not start: ${(await child.exit).errors}`);
+  }
+  const run = JSON.parse(await readFile(join(env.DATA_DIR, 'run.json'), 'utf8')) as {
+    publicUrl: string;
+    databaseUrl: string;
+  };
+  return { child, ...run, sql: postgres(run.databaseUrl, { max: 8, onnotice: () => undefined }) };
+}
+
+async function end({ child, sql }: Running): Promise<void> {
+  await sql.end();
+  child.kill('SIGTERM');
+  await child.exit;
 }
 
 async function create(url: string, headers: Readonly<Record<string, string>>, object: object): Promise<void> {
@@ -129,4 +155,11 @@ export async function residentBytes(pid: number): Promise<number> {
   } catch {
     return Number.NaN;
   }
+}
+
+/** Where a watch of the bench's tenant begins that has everything up to now. */
+export async function headCursor({ url, headers }: Instance): Promise<string> {
+  const path = `/apis/example.dev/v1/namespaces/${TENANT}/widgets?limit=1`;
+  const list = (await (await fetch(url + path, { headers })).json()) as { metadata: { cursor: string } };
+  return list.metadata.cursor;
 }

@@ -10,6 +10,7 @@ import { benchGroups } from '#test/bench/groups.ts';
 import { benchIdle } from '#test/bench/idle-watchers.ts';
 import { type Instance, startInstance } from '#test/bench/instance.ts';
 import { benchLatency } from '#test/bench/latency.ts';
+import { benchReconnect } from '#test/bench/mass-reconnect.ts';
 import { benchList } from '#test/bench/list-pages.ts';
 import { type Finding, printFindings } from '#test/bench/report.ts';
 import { benchBulkInKafka } from '#test/bench/bulk-in-kafka.ts';
@@ -18,6 +19,7 @@ import { withKafka } from '#test/bench/kafka.ts';
 import { benchPublishKafka } from '#test/bench/publish-kafka.ts';
 import { benchReconcile } from '#test/bench/reconcile.ts';
 import { benchResume } from '#test/bench/resume.ts';
+import { benchStall } from '#test/bench/stalled-watchers.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   capture: () => onInstance(benchCapture),
@@ -28,6 +30,8 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   fanout: () => onInstance(benchFanOut),
   idle: () => onInstance(benchIdle),
   groups: () => onInstance(benchGroups),
+  stall: () => onInstance(benchStall),
+  reconnect: () => onInstance(benchReconnect),
   reconcile: benchReconcile,
   'publish-kafka': benchPublishKafka,
   'bulk-kafka': () => inKafka(benchBulkInKafka),

@@ -6,6 +6,8 @@ export interface RawStream {
   /** Blank lines seen: frames, the opening comment, the time to wait and READY among them. */
   readonly frames: number;
   readonly bytes: number;
+  /** Reads no more. */
+  pause(): void;
   close(): void;
 }
 
@@ -18,7 +20,7 @@ export async function openRawStream(
 ): Promise<RawStream> {
   const { hostname, port } = new URL(url);
   const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true });
-  const state = { frames: 0, bytes: 0, close: () => void socket.destroy() };
+  const state = { frames: 0, bytes: 0, pause: () => void socket.pause(), close: () => void socket.destroy() };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join('')}\r\n`);
   await new Promise<void>((resolve, reject) => {

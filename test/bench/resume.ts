@@ -1,6 +1,6 @@
 /** Resume: 10,000 missed events to one client, from a short log and from a long one. */
 
-import { type Instance, PAD, TENANT, createWidgets, published } from '#test/bench/instance.ts';
+import { type Instance, PAD, TENANT, createWidgets, headCursor, published } from '#test/bench/instance.ts';
 import { openRawStream } from '#test/bench/raw-stream.ts';
 import { type Finding, median, milliseconds } from '#test/bench/report.ts';
 
@@ -47,19 +47,13 @@ async function resume({ url, headers }: Instance, cursor: string): Promise<numbe
   const path = `/watch/v1/events?tenants=${TENANT}&from=${cursor}`;
   const stream = await openRawStream(url, path, headers, (frames) => {
     received += frames;
-    // The opening comment and READY come first.
-    if (received >= MISSED + 2) resolve();
+    // The opening comment, the time to wait and READY come first.
+    if (received >= MISSED + 3) resolve();
   });
   await done;
   const elapsed = performance.now() - startedAt;
   stream.close();
   return elapsed;
-}
-
-async function headCursor({ url, headers }: Instance): Promise<string> {
-  const answer = await fetch(`${url}/apis/example.dev/v1/namespaces/${TENANT}/widgets?limit=1`, { headers });
-  const list = (await answer.json()) as { metadata: { cursor: string } };
-  return list.metadata.cursor;
 }
 
 /** Each statement changes all of the thousand widgets once. */

@@ -144,6 +144,42 @@ test('of a subject, one token can be blocked by its id', async () => {
   expect(kept.isEnded).toBe(false);
 });
 
+describe('a subject whose token is replaced by one that may less, and blocked', () => {
+  test('loses its streams, and goes on without a gap where it may still watch', async () => {
+    const lost = await createTenant(world);
+    const subject = uniqueName('s');
+    const old = await bearer({ subject, roles: ['editor'], tenants: [world.tenant, lost.name] });
+    const streams = [await old.watch({ tenants: world.tenant }), await old.watch()];
+    const before = uniqueName('w');
+    await make(world, before);
+    for (const stream of streams) await stream.waitFor(({ data }) => data.data?.metadata.name === before);
+    await block({ tokenId: old.tokenId });
+    for (const stream of streams) {
+      expectFailure((await stream.waitFor(({ event }) => event === 'ERROR', DEADLINE_MS)).data, 401, 'Unauthorized');
+      await endOf(stream);
+    }
+    const names = [uniqueName('w'), uniqueName('w')];
+    for (const name of names) await make(world, name);
+
+    const viewer = await bearer({ subject, roles: ['viewer'], tenants: [world.tenant] });
+    expectStatus(await viewer.api.post(world.widgets, { metadata: { name: 'new' } }), 403, 'Forbidden');
+    const again = await viewer.watch({ tenants: world.tenant }, streams[0]?.lastEventId);
+    await again.waitFor(({ data }) => data.data?.metadata.name === names[1]);
+    expect(storyOf(again)).toEqual(names.map((name) => `ADDED ${name}`));
+    // A cursor over all that the old token saw is none of the new one: its client is told to list again.
+    const refused = await openSse(watchUrl(world.target.baseUrl), {
+      token: await world.target.token({ subject, roles: ['viewer'], tenants: [world.tenant] }),
+      lastEventId: streams[1]?.lastEventId ?? '',
+    });
+    opened.push(refused);
+    const { event, id, data } = await refused.next();
+    expect([event, id]).toEqual(['ERROR', '']);
+    expectFailure(data, 400, 'BadRequest');
+    const nobody = await bearer({ subject, roles: [] });
+    expectStatus(await nobody.api.get(watchPath({ tenants: world.tenant })), 403, 'Forbidden');
+  });
+});
+
 describe('a tenant that is blocked', () => {
   test('does not exist for a token that names it: not for reads, writes, lists and watches', async () => {
     const lost = await createTenant(world);

@@ -31,17 +31,29 @@ export interface WatchServer {
   readonly baseUrl: string;
   /** Those of all servers of this process. */
   readonly cursors: Cursors;
-  /** @param subject whose groups it opens. @default 'test' */
-  token(tenants: TenantSet, subject?: string): Promise<string>;
   /** Streams that are followed live, each as often as it is. */
   readonly tails: readonly bigint[];
-  /** Streams that were read otherwise, each as often as it was. */
-  readonly reads: bigint[];
+  /** What it asked the database so far. */
+  readonly questions: Questions;
+  /** @param subject whose groups it opens. @default 'test' */
+  token(tenants: TenantSet, subject?: string): Promise<string>;
   /** A stream has new events; without one, any may have. */
   tellOfEvents(stream?: bigint): void;
   /** Streams were opened or closed. */
   tellOfStreams(): void;
   stop(): Promise<void>;
+}
+
+export interface Questions {
+  readonly lists: Question;
+  readonly ranges: Question;
+  readonly reads: Question;
+}
+
+/** How often it was asked, and how many times at once at most. */
+export interface Question {
+  readonly times: number;
+  readonly atOnce: number;
 }
 
 const ISSUER = 'plumbline/test';
@@ -55,15 +67,13 @@ const ackTokens = createAckTokens(box);
 export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: [] as (() => void)[] };
   const postgresLog = postgresEventLog(sql);
+  const directory = postgresStreams(sql);
+  const [lists, ranges, reads] = [counted(directory.list), counted(postgresLog.ranges), counted(postgresLog.read)];
   const tails: bigint[] = [];
-  const reads: bigint[] = [];
   const tail = tailing(postgresLog, (tell) => (news.ofEvents = tell));
   const log: EventLog = otherLog ?? {
-    ...postgresLog,
-    read(stream, after, limits) {
-      reads.push(stream);
-      return postgresLog.read(stream, after, limits);
-    },
+    ranges: ranges.ask,
+    read: reads.ask,
     async *tail(stream, after, signal) {
       tails.push(stream);
       try {
@@ -73,7 +83,7 @@ export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<W
       }
     },
   };
-  const streams = { ...postgresStreams(sql), onChange: (tell: () => void) => void news.ofStreams.push(tell) };
+  const streams = { list: lists.ask, onChange: (tell: () => void) => void news.ofStreams.push(tell) };
   const groups = postgresWatchGroups(sql);
   const ignore = (): void => undefined;
   const hub = createHub({
@@ -117,9 +127,9 @@ export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<W
   return {
     baseUrl: server.url,
     cursors,
+    questions: { lists, ranges, reads },
     token,
     tails,
-    reads,
     tellOfEvents: (stream) => news.ofEvents(stream),
     tellOfStreams() {
       for (const tell of news.ofStreams) tell();
@@ -129,6 +139,29 @@ export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<W
       await server.stop();
     },
   };
+}
+
+interface Counted<Args extends readonly unknown[], Answer> extends Question {
+  readonly ask: (...args: Args) => Promise<Answer>;
+}
+
+function counted<Args extends readonly unknown[], Answer>(
+  call: (...args: Args) => Promise<Answer>,
+): Counted<Args, Answer> {
+  let running = 0;
+  const count = { times: 0, atOnce: 0, ask };
+  return count;
+
+  async function ask(...args: Args): Promise<Answer> {
+    count.times += 1;
+    running += 1;
+    count.atOnce = Math.max(count.atOnce, running);
+    try {
+      return await call(...args);
+    } finally {
+      running -= 1;
+    }
+  }
 }
 
 function token(tenants: TenantSet, subject: string = 'test'): Promise<string> {
