@@ -44,7 +44,7 @@ export function acks(open: OpenDeployment): void {
         '',
         'x',
         '../..',
-       
+
         'é',
         'A'.repeat(160),
         'A'.repeat(161),
