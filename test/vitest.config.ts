@@ -16,6 +16,7 @@ const config: ViteUserConfig = defineConfig({
       // Beside the others a test of a second can take many.
       project('unit', { testTimeout: TIMEOUT_MS }),
       ...WITH_SERVERS.map((name) => project(name, withServers())),
+      project('browser', withServers('test/support/global-browser.ts')),
     ],
   },
 });
@@ -30,7 +31,7 @@ function project(name: string, test: TestProjectInlineConfiguration['test']): Te
   };
 }
 
-function withServers(): TestProjectInlineConfiguration['test'] {
-  const globalSetup = ['test/support/global-postgres.ts', 'test/support/global-kafka.ts'];
+function withServers(...more: string[]): TestProjectInlineConfiguration['test'] {
+  const globalSetup = ['test/support/global-postgres.ts', 'test/support/global-kafka.ts', ...more];
   return { globalSetup, testTimeout: TIMEOUT_MS, hookTimeout: TIMEOUT_MS };
 }

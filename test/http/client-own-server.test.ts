@@ -3,6 +3,7 @@
 import { afterAll, describe } from 'vitest';
 import { informing } from '#test/http/client/informing.ts';
 import { lostHistory } from '#test/http/client/lost-history.ts';
+import { resyncing } from '#test/http/client/resyncing.ts';
 import { type OwnServer, startOwnServer } from '#test/support/own-server.ts';
 
 let starting: Promise<OwnServer> | undefined;
@@ -11,3 +12,4 @@ afterAll(async () => (await starting)?.stop());
 
 describe('a watch', () => lostHistory(server));
 describe('an informer', () => informing(server));
+describe('a member of a group', () => resyncing(server));

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
-import { ConnectionError, ProtocolError, StatusError, Unauthorized } from 'plumbline/client';
+import { ConnectionError, ProtocolError, StatusError, Unauthorized, watch } from 'plumbline/client';
 import { type Way, wayTo } from '#test/http/client/cutting.ts';
-import { expectOnce, isOf, QUICKLY, storyOf, take, type Taken, useTaking } from '#test/http/client/world.ts';
+import { expectOnce, isOf, QUICKLY, storyOf, type Taken, useTaking } from '#test/http/client/world.ts';
 import { createWidget, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import { viewerOf } from '#test/http/watch/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
@@ -83,21 +83,24 @@ export function connections(open: OpenTarget): void {
   });
 
   test('a consumer that takes its time is not taken for a dead connection', async () => {
-    const { url } = await way();
-    const held = Promise.withResolvers<void>();
-    const taken = take({
-      url,
-      token: await world.target.token(viewerOf(world)),
-      tenants: [world.tenant],
-      from: 'earliest',
-      heartbeatMs: 20_000,
-      retry: QUICKLY,
+    const event = '{"id":"1","data":{"metadata":{"name":"slowly"}}}';
+    const { url } = await front({
+      answer(_, response) {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        response.write(`${ready({ protocol: 1, mode: 'resume' })}event: ADDED\ndata: ${event}\n\n`);
+        return true;
+      },
     });
-    closing.push(taken);
-    held.resolve();
-    await held.promise;
-    await taken.until(isOf(await createWidget(world)));
-    expect(taken.retries).toEqual([]);
+    const options = { url, tenants: [world.tenant], from: 'earliest', heartbeatMs: 50, retry: QUICKLY };
+    const retries: Error[] = [];
+    for await (const { object } of watch({ ...options, onRetry: (why) => void retries.push(why) })) {
+      expect(object.metadata.name).toBe('slowly');
+      // As long as it takes to give up a connection twice.
+      const other = await taking(options);
+      await other.untilRetries(2);
+      break;
+    }
+    expect(retries).toEqual([]);
   });
 
   test('an initial state that is cut begins anew, and says so', async () => {

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { namesOf, useMembers } from '#test/http/client/members.ts';
+import { uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import { createTenant, EVERYONE } from '#test/http/watch/world.ts';
+import type { OwnServer } from '#test/support/own-server.ts';
+
+export function resyncing(open: () => Promise<OwnServer>): void {
+  const world = useWorld(open);
+  const join = useMembers(world);
+
+  test('whose changes were removed before it came looks at all objects of the tenant, and goes on', async () => {
+    const { name, widgets } = await createTenant(world);
+    const of = { group: uniqueName('g'), tenants: [name], grant: EVERYONE };
+    // Several lanes begin at their first event.
+    const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
+    for (const each of names) await world.admin.post(widgets, { metadata: { name: each } });
+    const first = await join(of);
+    await first.until(() => first.handled.length === names.length);
+    await first.leave();
+    for (const each of names) await world.admin.patch(`${widgets}/${each}`, { spec: { size: 1 } });
+    await world.admin.get(widgets);
+    await (await open()).removeHistory(name, 2 * names.length);
+    await world.admin.post(widgets, { metadata: { name: 'after' } });
+
+    let resyncs = 0;
+    let running = 0;
+    const second = await join({
+      ...of,
+      async onResync(tenant) {
+        expect([tenant, (running += 1)]).toEqual([name, 1]);
+        resyncs += 1;
+        await world.admin.get(widgets);
+        running -= 1;
+      },
+    });
+    await second.until(() => resyncs > 0 && namesOf(second.handled).includes('after'));
+    await second.leave();
+    expect(second.failures).toEqual([]);
+    expect(namesOf(second.handled)).toEqual(['after']);
+
+    const third = await join({ ...of, onResync: () => void (resyncs = -1) });
+    await world.admin.post(widgets, { metadata: { name: 'last' } });
+    await third.until(() => namesOf(third.handled).includes('last'));
+    expect([resyncs > 0, namesOf(third.handled)]).toEqual([true, ['last']]);
+  });
+
+  test('goes on at a server that was killed, and handles what was not confirmed again', async () => {
+    const { name, widgets } = await createTenant(world);
+    const member = await join({ group: uniqueName('g'), tenants: [name], grant: EVERYONE });
+    await world.admin.post(widgets, { metadata: { name: 'before' } });
+    await member.until(() => member.handled.length > 0);
+    const server = await open();
+    await server.restart(
+      () => server.sql`insert into plumbline.resource (tenant, api_group, kind, name)
+        values (${name}, 'example.dev', 'Widget', 'meanwhile')`,
+    );
+    await member.until(() => namesOf(member.handled).includes('meanwhile'));
+    expect([...new Set(namesOf(member.handled))]).toEqual(['before', 'meanwhile']);
+  });
+}
