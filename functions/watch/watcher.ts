@@ -64,12 +64,10 @@ export class Watcher implements FeedWatcher, TimedStream {
     return this.#state === 'closed';
   }
 
-  /** Why it ended by itself. */
   get endedBy(): 'error' | 'tenant' | undefined {
     return this.#endedBy;
   }
 
-  /** See `Outlet`. */
   blockedMs(nowMs: number): number {
     return this.#outlet.blockedMs(nowMs);
   }
@@ -124,7 +122,6 @@ export class Watcher implements FeedWatcher, TimedStream {
     this.pump();
   }
 
-  /** Heartbeat and progress in one. */
   bookmark(): void {
     if (this.#state !== 'live' && this.#state !== 'behind') return;
     if (this.#outlet.isFull) return;
@@ -151,7 +148,6 @@ export class Watcher implements FeedWatcher, TimedStream {
     this.#close();
   }
 
-  /** The connection is gone. */
   closed(): void {
     this.#state = 'closed';
     this.#feed.watchers.delete(this);

@@ -22,6 +22,7 @@ export interface GroupKeeper {
   /** The session has ended: its lanes are for others. */
   ended(member: bigint): void;
   onRedelivery(): void;
+  onFilterError(): void;
   onIsolationViolation(stream: bigint): void;
   onError(error: unknown): void;
 }

@@ -7,6 +7,7 @@ import { seesTenant } from '#core/identity.ts';
 import type { LogPoint, LogRange } from '#core/ports/event-log.ts';
 import type { AssignedLane, HeldLane, Membership } from '#core/ports/watch-groups.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
+import { FilterFailed } from '#functions/watch/filter/compile.ts';
 import { errorFrame, tenantGoneFrame } from '#functions/watch/frames.ts';
 import { AckClock } from '#functions/watch/groups/ack-clock.ts';
 import { MemberDelivery } from '#functions/watch/groups/member-delivery.ts';
@@ -15,7 +16,7 @@ import type { GroupSessionDeps } from '#functions/watch/groups/keeper.ts';
 import type { MemberLanes } from '#functions/watch/groups/member-lanes.ts';
 import { MemberWriter } from '#functions/watch/groups/member-writer.ts';
 import type { TimedStream, WatchEnd } from '#functions/watch/timed-stream.ts';
-import { leaseLost, unackedTooLong } from '#functions/watch/watch-errors.ts';
+import { filterFailed, leaseLost, unackedTooLong } from '#functions/watch/watch-errors.ts';
 
 export class GroupSession implements TimedStream {
   readonly mode = 'group';
@@ -139,7 +140,13 @@ export class GroupSession implements TimedStream {
   }
 
   #fail(error: unknown): void {
-    if (!(error instanceof StatusError)) this.#deps.keeper.onError(error);
+    const { keeper } = this.#deps;
+    if (error instanceof FilterFailed) {
+      keeper.onFilterError();
+      this.end(filterFailed(error, undefined));
+      return;
+    }
+    if (!(error instanceof StatusError)) keeper.onError(error);
     this.end(toStatusError(error));
   }
 }
