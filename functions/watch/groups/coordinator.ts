@@ -6,7 +6,7 @@
 import type { StreamDirectory } from '#core/ports/streams.ts';
 import type { HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
-import { assignLanes } from '#functions/watch/groups/assign-lanes.ts';
+import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
@@ -38,13 +38,10 @@ export class GroupCoordinator {
   readonly keeper: GroupKeeper;
   readonly #deps: CoordinatorDeps;
   readonly #sessions = new GroupSessions();
-  /** Groups whose lanes are to be looked at. */
-  readonly #changed = new Set<bigint>();
-  /** By group, when news may have been missed. */
-  #shapes: ReadonlyMap<bigint, string> = new Map();
   readonly #leaving = new Set<Promise<void>>();
   readonly #lifetime = new AbortController();
-  readonly #jobs: Readonly<Record<'renew' | 'compare' | 'load' | 'release' | 'mark' | 'look', Job>>;
+  readonly #jobs: Readonly<Record<'renew' | 'mark' | 'look', Job>>;
+  readonly #assignments: Assignments;
   readonly #ticker: NodeJS.Timeout;
   #renewedAtMs = 0;
   #markedAtMs = 0;
@@ -55,23 +52,17 @@ export class GroupCoordinator {
     this.keeper = {
       ...deps,
       park: (lane, letter) => this.#park(lane, letter),
-      reload: (group) => this.#reload([group]),
+      reload: (group) => this.#assignments.reload([group]),
       ended: (member) => this.#ended(member),
     };
     const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
     this.#jobs = {
       renew: job(() => this.#renew()),
-      compare: job(() => this.#compare()),
-      load: job(() => this.#load()),
-      release: job(() => this.#release()),
       mark: job(() => this.#mark()),
       look: job(() => this.#look()),
     };
     const { signal } = this.#lifetime;
-    deps.groups.onChange((group) => {
-      if (group === undefined) this.#jobs.compare.ask();
-      else this.#reload([group]);
-    }, signal);
+    this.#assignments = new Assignments({ ...deps, sessions: this.#sessions }, signal);
     // A new tenant's lanes are made by a renewal.
     deps.streams.onChange(() => this.#jobs.renew.ask(), signal);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
@@ -80,7 +71,7 @@ export class GroupCoordinator {
   /** The member's session takes part until it ends. */
   add(session: GroupSession): void {
     this.#sessions.add(session);
-    this.#reload([session.membership.group]);
+    this.#assignments.reload([session.membership.group]);
   }
 
   /** Confirmed in the database a moment ago. */
@@ -101,20 +92,15 @@ export class GroupCoordinator {
   /** These lanes have begun anew. */
   begunAnew(lanes: readonly HeldLane[]): void {
     for (const held of lanes) for (const session of this.#sessions.of(held.group)) session.lanes.letGo(held);
-    this.#reload(lanes.map(({ group }) => group));
+    this.#assignments.reload(lanes.map(({ group }) => group));
   }
 
   /** The sessions have ended; resolves when their lanes are free for others, or it was tried. */
   async stop(): Promise<void> {
     clearInterval(this.#ticker);
     this.#lifetime.abort();
-    for (const job of Object.values(this.#jobs)) job.stop();
+    for (const job of [this.#assignments, ...Object.values(this.#jobs)]) job.stop();
     await Promise.all(this.#leaving);
-  }
-
-  #reload(groups: readonly bigint[]): void {
-    for (const group of groups) if (this.#sessions.of(group).length > 0) this.#changed.add(group);
-    if (this.#changed.size > 0) this.#jobs.load.ask();
   }
 
   #tick(): void {
@@ -130,9 +116,8 @@ export class GroupCoordinator {
       this.#markedAtMs = nowMs;
       this.#jobs.mark.ask();
     }
-    this.#jobs.release.ask();
     this.#jobs.look.ask();
-    this.#jobs.load.tick();
+    this.#assignments.tick();
   }
 
   async #renew(): Promise<void> {
@@ -144,40 +129,6 @@ export class GroupCoordinator {
       const session = this.#sessions.find(member);
       if (alive.has(member)) session?.renewed(askedAtMs + LEASE_MS);
       else session?.end(leaseLost(), 'lease');
-    }
-  }
-
-  /** The lanes of a thousand tenants take 100 ms to load: only those of groups that have changed. */
-  async #compare(): Promise<void> {
-    const { groups } = this.#sessions;
-    if (groups.length === 0) return;
-    const shapes = await this.#deps.groups.shapes(groups);
-    this.#reload(groups.filter((group) => shapes.get(group) !== this.#shapes.get(group)));
-    this.#shapes = shapes;
-  }
-
-  async #load(): Promise<void> {
-    const groups = [...this.#changed];
-    this.#changed.clear();
-    try {
-      const sessions = groups.flatMap((group) => this.#sessions.of(group));
-      if (sessions.length === 0) return;
-      const assigned = await this.#deps.groups.lanes(sessions.map(({ membership }) => membership.member));
-      await assignLanes(this.#deps, sessions, assigned);
-    } catch (error) {
-      for (const group of groups) this.#changed.add(group);
-      throw error;
-    }
-  }
-
-  async #release(): Promise<void> {
-    const rested = this.#sessions.all.flatMap(({ lanes }) => lanes.takeRested());
-    if (rested.length === 0) return;
-    try {
-      await this.#deps.groups.release(rested);
-    } finally {
-      // Whatever became of them: those that stayed are taken up again.
-      this.#reload(rested.map(({ group }) => group));
     }
   }
 
@@ -204,7 +155,7 @@ export class GroupCoordinator {
         return;
       }
       lane.isLetGo = true;
-      this.#reload([lane.held.group]);
+      this.#assignments.reload([lane.held.group]);
     } catch (error) {
       this.#deps.onError(error);
       await new Promise((resolve) => setTimeout(resolve, PARK_RETRY_MS));

@@ -173,7 +173,8 @@ export class MemberLanes {
     if (ofMoves) {
       for (const reading of this.#readings.values()) {
         if (!reading.hasMoved) continue;
-        reading.hasMoved = false;
+        // One that waits for acks, with nothing of concern behind them, is told of later.
+        reading.hasMoved = [...reading.lanes.values()].some((lane) => !lane.isAtRest);
         for (const lane of reading.lanes.values()) lanes.add(lane);
       }
     }

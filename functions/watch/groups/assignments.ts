@@ -1,0 +1,84 @@
+/** Which lanes the members of this process hold: asked for when something changed, handed over when others wait for them. */
+
+import type { WatchGroups } from '#core/ports/watch-groups.ts';
+import { type AssignDeps, assignLanes } from '#functions/watch/groups/assign-lanes.ts';
+import { Job } from '#functions/watch/groups/job.ts';
+import type { GroupSessions } from '#functions/watch/groups/sessions.ts';
+
+export interface AssignmentsDeps extends AssignDeps {
+  readonly groups: WatchGroups;
+  readonly sessions: GroupSessions;
+  readonly onError: (error: unknown) => void;
+}
+
+export class Assignments {
+  readonly #deps: AssignmentsDeps;
+  /** Groups whose lanes are to be looked at. */
+  readonly #changed = new Set<bigint>();
+  /** By group, when news may have been missed. */
+  #shapes: ReadonlyMap<bigint, string> = new Map();
+  readonly #comparing: Job;
+  readonly #loading: Job;
+  readonly #releasing: Job;
+
+  constructor(deps: AssignmentsDeps, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#comparing = new Job(() => this.#compare(), deps.onError);
+    this.#loading = new Job(() => this.#load(), deps.onError);
+    this.#releasing = new Job(() => this.#release(), deps.onError);
+    deps.groups.onChange((group) => {
+      if (group === undefined) this.#comparing.ask();
+      else this.reload([group]);
+    }, signal);
+  }
+
+  /** Something may have changed in these groups. */
+  reload(groups: readonly bigint[]): void {
+    for (const group of groups) if (this.#deps.sessions.of(group).length > 0) this.#changed.add(group);
+    if (this.#changed.size > 0) this.#loading.ask();
+  }
+
+  /** Gives up what others wait for and nothing keeps here any more; tries again what failed. */
+  tick(): void {
+    this.#releasing.ask();
+    this.#loading.tick();
+  }
+
+  stop(): void {
+    for (const job of [this.#comparing, this.#loading, this.#releasing]) job.stop();
+  }
+
+  /** The lanes of a thousand tenants take 100 ms to load: only those of groups that have changed. */
+  async #compare(): Promise<void> {
+    const { groups } = this.#deps.sessions;
+    if (groups.length === 0) return;
+    const shapes = await this.#deps.groups.shapes(groups);
+    this.reload(groups.filter((group) => shapes.get(group) !== this.#shapes.get(group)));
+    this.#shapes = shapes;
+  }
+
+  async #load(): Promise<void> {
+    const groups = [...this.#changed];
+    this.#changed.clear();
+    try {
+      const sessions = groups.flatMap((group) => this.#deps.sessions.of(group));
+      if (sessions.length === 0) return;
+      const assigned = await this.#deps.groups.lanes(sessions.map(({ membership }) => membership.member));
+      await assignLanes(this.#deps, sessions, assigned);
+    } catch (error) {
+      for (const group of groups) this.#changed.add(group);
+      throw error;
+    }
+  }
+
+  async #release(): Promise<void> {
+    const rested = this.#deps.sessions.all.flatMap(({ lanes }) => lanes.takeRested());
+    if (rested.length === 0) return;
+    try {
+      await this.#deps.groups.release(rested);
+    } finally {
+      // Whatever became of them: those that stayed are taken up again.
+      this.reload(rested.map(({ group }) => group));
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/** A member over a log in memory: what it was sent, and its keeper's doings in the test's hands. */
+
+import type { AssignedLane } from '#core/ports/watch-groups.ts';
+import type { LogRange } from '#core/ports/event-log.ts';
+import { laneOf } from '#core/lane.ts';
+import { ORIGIN } from '#core/ports/event-log.ts';
+import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
+import { GroupSession } from '#functions/watch/groups/session.ts';
+import { createSelection } from '#functions/watch/selection.ts';
+import { Tails } from '#functions/watch/tails.ts';
+import { eventOf, fakeLog, type FakeLog } from '#test/unit/functions/watch/fakes.ts';
+
+export const STREAM = 1n;
+
+export interface TestMember {
+  readonly log: FakeLog;
+  readonly session: GroupSession;
+  /** `ADDED 1-3`, `BOOKMARK ResyncRequired`, `ERROR Timeout`; in order. */
+  readonly sent: readonly string[];
+  readonly errors: readonly unknown[];
+  /** Streams in which an event of another tenant was found. */
+  readonly violations: readonly bigint[];
+  /** What the network did not take yet. */
+  readonly sink: { bufferedBytes: number };
+  /** Gives it all lanes of the stream, each at this point. */
+  takeAll(change?: Partial<AssignedLane>): Promise<void>;
+}
+
+export interface MemberOptions {
+  readonly leaseMs?: number;
+  readonly window?: number;
+}
+
+export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}): TestMember {
+  const log = fakeLog();
+  const sent: string[] = [];
+  const errors: unknown[] = [];
+  const violations: bigint[] = [];
+  const onError = (error: unknown): void => void errors.push(error);
+  const sink = {
+    bufferedBytes: 0,
+    write: ({ plain }: { readonly plain: Uint8Array }) => sent.push(...framesOf(new TextDecoder().decode(plain))),
+    end: () => undefined,
+    destroy: () => undefined,
+  };
+  const keeper: GroupKeeper = {
+    log,
+    tails: new Tails({ log, onError }),
+    ackTokens: {
+      seal: (acked) => (acked.of === 'lane' ? String(acked.point.seq) : 'letter'),
+      open: () => 'malformed',
+    },
+    park: async () => undefined,
+    reload: () => undefined,
+    ended: () => undefined,
+    onRedelivery: () => undefined,
+    onIsolationViolation: (stream) => violations.push(stream),
+    onError,
+  };
+  const session = new GroupSession({
+    keeper,
+    sink,
+    membership: { group: 1n, member: 1n, isNew: true, droppedAt: undefined },
+    audience: 'public',
+    tenants: ['t1'],
+    selection: createSelection(undefined, []),
+    limits: { window, maxAttempts: 16 },
+    ackWaitMs: 30_000,
+    leaseEndsAtMs: performance.now() + leaseMs,
+  });
+  return { log, session, sent, errors, violations, sink, takeAll };
+
+  async function takeAll(change: Partial<AssignedLane> = {}): Promise<void> {
+    const ranges: ReadonlyMap<bigint, LogRange> = await log.ranges([STREAM]);
+    session.take(
+      Array.from({ length: 16 }, (_, lane) => assigned(lane, change)),
+      ranges,
+    );
+  }
+}
+
+export function assigned(lane: number, change: Partial<AssignedLane> = {}): AssignedLane {
+  return {
+    group: 1n,
+    stream: STREAM,
+    lane,
+    fence: 1n,
+    member: 1n,
+    tenant: 't1',
+    confirmed: ORIGIN,
+    deliveredBefore: [],
+    pauseMs: 0,
+    isWanted: false,
+    retries: [],
+    ...change,
+  };
+}
+
+export function laneOfSeq(seq: number): number {
+  return laneOf(eventOf(STREAM, seq).subject.uid);
+}
+
+function framesOf(text: string): string[] {
+  return [...text.matchAll(/event: (\w+)\n(?:id: .*\n)?data: (.*)\n/g)].map(([, event = '', data = '']) => {
+    const { id, reason } = JSON.parse(data) as { id?: string; reason?: string };
+    return `${event} ${id ?? reason}`;
+  });
+}

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+
+import { settle } from '#test/unit/functions/watch/fakes.ts';
+import { laneOfSeq, STREAM, testMember } from '#test/unit/functions/watch/groups/member.ts';
+
+test('a member whose lease ran out is sent nothing but the end, whoever notices first', async () => {
+  const frozen = testMember({ leaseMs: 0 });
+  frozen.log.fill(STREAM, 3);
+  await frozen.takeAll();
+  await settle();
+  expect(frozen.sent).toEqual(['ERROR ServiceUnavailable']);
+  expect([frozen.session.isClosed, frozen.session.endedBy]).toEqual([true, 'lease']);
+
+  const idle = testMember({ leaseMs: 0 });
+  idle.session.tick(performance.now());
+  expect([idle.sent, idle.session.endedBy]).toEqual([['ERROR ServiceUnavailable'], 'lease']);
+});
+
+test('a renewed lease goes on', async () => {
+  const { session, log, sent, takeAll } = testMember({ leaseMs: 0 });
+  session.renewed(performance.now() + 60_000);
+  log.fill(STREAM, 2);
+  await takeAll();
+  await settle();
+  expect(sent).toEqual(['ADDED 1-1', 'ADDED 1-2']);
+});
+
+test('an event of another tenant is not sent: the member ends, and it is counted', async () => {
+  const { session, log, sent, violations, takeAll } = testMember();
+  log.fill(STREAM, 1);
+  log.fill(STREAM, 2, { tenant: 'stranger' });
+  await takeAll();
+  await settle();
+  expect(sent).toEqual(['ADDED 1-1', 'ERROR InternalError']);
+  expect([violations, session.isClosed]).toEqual([[STREAM], true]);
+});
+
+test('a hole in the log is told to the lanes that are before it as a loss, and reported', async () => {
+  const { log, sent, errors, takeAll } = testMember();
+  log.fill(STREAM, 4, { without: 3 });
+  await takeAll();
+  await settle();
+  await settle();
+  expect(sent.filter((frame) => frame.startsWith('ADDED'))).toEqual(['ADDED 1-1', 'ADDED 1-2', 'ADDED 1-4']);
+  expect(sent).toContain('BOOKMARK ResyncRequired');
+  expect(String(errors[0])).toContain('seq 3 is missing');
+});
+
+test('a client that takes nothing is sent no more, and goes on where it was once it does', async () => {
+  const { session, log, sent, sink, takeAll } = testMember();
+  sink.bufferedBytes = 1024 * 1024;
+  log.fill(STREAM, 3);
+  await takeAll();
+  await settle();
+  expect(sent).toEqual([]);
+  expect(session.blockedMs(performance.now() + 60_000)).toBeGreaterThan(30_000);
+  sink.bufferedBytes = 0;
+  session.onDrain();
+  await settle();
+  expect(sent).toEqual(['ADDED 1-1', 'ADDED 1-2', 'ADDED 1-3']);
+});
+
+test('of a lane that another member waits for nothing more is sent, and it is given up once all is acked', async () => {
+  const { session, log, sent, takeAll } = testMember();
+  log.fill(STREAM, 1);
+  await takeAll();
+  await settle();
+  await takeAll({ isWanted: true });
+  const held = { group: 1n, stream: STREAM, lane: laneOfSeq(1), fence: 1n };
+  expect(session.lanes.takeRested()).not.toContainEqual(held);
+  log.fill(STREAM, 20);
+  log.tell(STREAM);
+  await settle();
+  expect(sent).toEqual(['ADDED 1-1']);
+  session.confirm(held, { seq: 1n, position: 1n });
+  expect(session.lanes.takeRested()).toEqual([held]);
+});
+
+test('what an ack of an older fence confirms is not taken for what was delivered with the new one', async () => {
+  const { session, log, sent, takeAll } = testMember({ window: 1 });
+  log.fill(STREAM, 1);
+  await takeAll();
+  await settle();
+  session.lanes.drop([]);
+  await takeAll({ fence: 2n, deliveredBefore: [1n] });
+  await settle();
+  expect(sent).toEqual(['ADDED 1-1', 'ADDED 1-1']);
+  session.confirm({ group: 1n, stream: STREAM, lane: laneOfSeq(1), fence: 1n }, { seq: 1n, position: 1n });
+  expect(session.lanes.unackedCount).toBe(1);
+});
