@@ -54,6 +54,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     reload: () => undefined,
     ended: () => undefined,
     onRedelivery: () => undefined,
+    onFilterError: () => undefined,
     onIsolationViolation: (stream) => violations.push(stream),
     onError,
   };
@@ -63,7 +64,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     membership: { group: 1n, member: 1n, isNew: true, droppedAt: undefined },
     audience: 'public',
     tenants: ['t1'],
-    selection: createSelection(undefined, []),
+    selection: createSelection({}),
     limits: { window, maxAttempts: 16 },
     ackWaitMs: 30_000,
     leaseEndsAtMs: performance.now() + leaseMs,
