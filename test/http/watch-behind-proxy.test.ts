@@ -78,7 +78,7 @@ function watch(): Watch {
 
 async function openStreams(): Promise<number> {
   const text = await (await fetch(`${(await start()).opsUrl}/metrics`)).text();
-  return Number(/^plumbline_watch_active_streams (\d+)$/m.exec(text)?.[1]);
+  return Number(/^plumbline_watch_active_streams\{mode="broadcast"\} (\d+)$/m.exec(text)?.[1]);
 }
 
 test('many watches on one HTTP/2 connection get the same events, one that reads none holds up no other, and each ends alone', async () => {

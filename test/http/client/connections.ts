@@ -157,6 +157,7 @@ export function connections(open: OpenTarget): void {
       url,
       tenants: [world.tenant],
       from: 'earliest',
+      retry: { ...QUICKLY, maxMs: 1_000 },
       onRetry: (_, delayMs) => void delays.push(delayMs),
     });
     await taken.until(isOf(await createWidget(world)));
