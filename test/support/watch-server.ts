@@ -20,7 +20,7 @@ import type { EventLog } from '#core/ports/event-log.ts';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import { createWatch } from '#functions/watch/handler.ts';
-import { createHub } from '#functions/watch/hub.ts';
+import { createHub, type HubOptions } from '#functions/watch/hub.ts';
 import { audienceClaim, authenticate } from '#http/authenticate.ts';
 import testKinds from '#test/http/kinds.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
@@ -50,7 +50,7 @@ const box = secretBox([{ id: 0, key: crypto.getRandomValues(new Uint8Array(32)) 
 const cursors = createCursors(box);
 const ackTokens = createAckTokens(box);
 
-export async function startWatchServer(sql: Sql): Promise<WatchServer> {
+export async function startWatchServer(sql: Sql, options: HubOptions = {}): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: [] as (() => void)[] };
   const postgresLog = postgresEventLog(sql);
   const tails: bigint[] = [];
@@ -74,18 +74,21 @@ export async function startWatchServer(sql: Sql): Promise<WatchServer> {
   const streams = { ...postgresStreams(sql), onChange: (tell: () => void) => void news.ofStreams.push(tell) };
   const groups = postgresWatchGroups(sql);
   const ignore = (): void => undefined;
-  const hub = createHub({
-    log,
-    streams,
-    cursors,
-    groups,
-    ackTokens,
-    onRedelivery: ignore,
-    onIsolationViolation: ignore,
-    onError: ignore,
-    onOpen: ignore,
-    onEnd: ignore,
-  });
+  const hub = createHub(
+    {
+      log,
+      streams,
+      cursors,
+      groups,
+      ackTokens,
+      onRedelivery: ignore,
+      onIsolationViolation: ignore,
+      onError: ignore,
+      onOpen: ignore,
+      onEnd: ignore,
+    },
+    options,
+  );
   const watch = createWatch({
     log,
     streams,
