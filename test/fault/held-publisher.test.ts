@@ -37,7 +37,7 @@ describeKafka('a publisher that is held between its append and the completion', 
           await held.released.promise;
         }),
     });
-    server = await startWatchServer(sql, log);
+    server = await startWatchServer(sql, { log });
     token = await server.token([tenant]);
     await publishOnce({ outbox: publishing.outbox });
   });

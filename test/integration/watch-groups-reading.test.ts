@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { Sql } from '#adapters/postgres/client.ts';
@@ -107,6 +109,26 @@ test('a server that stops gives its lanes back at once: members of another go on
   await expect.poll(() => attemptsOf(staying), { timeout: 10_000 }).toEqual({ a: 2, b: 2, c: 2 });
 });
 
+test('a member whose client takes nothing is ended, and others get all of its lanes', async () => {
+  await createTenants(sql, ['stalled']);
+  const third = await startWatchServer(sql, { stallMs: 500 });
+  const { hostname, port } = new URL(third.baseUrl);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const token = await third.token(['stalled']);
+  socket.write(
+    `GET /watch/v1/events?tenants=stalled&group=stalled&window=1024 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`,
+  );
+  await once(socket, 'data');
+  socket.pause();
+  const names = Array.from({ length: 400 }, (_, index) => `w-${index}`);
+  await write('stalled', names, 1, 'x'.repeat(50_000));
+  third.tellOfEvents();
+  const other = await join(second, 'stalled', { group: 'stalled' });
+  await expect.poll(() => Object.keys(attemptsOf(other)).length, { timeout: 30_000 }).toBe(names.length);
+  socket.destroy();
+  await third.stop();
+});
+
 async function open(
   { baseUrl, token }: WatchServer,
   tenant: string,
@@ -137,9 +159,9 @@ async function acksOf({ baseUrl, token }: WatchServer, tenant: string): Promise<
 }
 
 /** Objects, and so many events of each; published. */
-async function write(tenant: string, names: readonly string[], events: number = 1): Promise<void> {
-  await sql`insert into plumbline.resource (tenant, api_group, kind, name)
-    select ${tenant}, 'example.dev', 'Widget', name from unnest(${[...names]}::text[]) name`;
+async function write(tenant: string, names: readonly string[], events: number = 1, pad: string = ''): Promise<void> {
+  await sql`insert into plumbline.resource (tenant, api_group, kind, name, spec)
+    select ${tenant}, 'example.dev', 'Widget', name, jsonb_build_object('pad', ${pad}::text) from unnest(${[...names]}::text[]) name`;
   for (let size = 1; size < events; size += 1) {
     await sql`update plumbline.resource set spec = jsonb_build_object('size', ${size}::int4)
       where tenant = ${tenant} and name = any (${[...names]}::text[])`;

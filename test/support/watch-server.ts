@@ -20,7 +20,7 @@ import type { EventLog } from '#core/ports/event-log.ts';
 import { createKindRegistry } from '#core/kind-registry.ts';
 import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import { createWatch } from '#functions/watch/handler.ts';
-import { createHub } from '#functions/watch/hub.ts';
+import { createHub, type HubOptions } from '#functions/watch/hub.ts';
 import { audienceClaim, authenticate } from '#http/authenticate.ts';
 import testKinds from '#test/http/kinds.ts';
 import { noBlocks } from '#test/support/no-blocks.ts';
@@ -56,6 +56,11 @@ export interface Question {
   readonly atOnce: number;
 }
 
+export interface WatchServerOptions extends HubOptions {
+  /** Another one, which hears of its events by itself. */
+  readonly log?: EventLog;
+}
+
 const ISSUER = 'plumbline/test';
 const keys = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
 const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'test', alg: 'EdDSA' };
@@ -63,8 +68,10 @@ const box = secretBox([{ id: 0, key: crypto.getRandomValues(new Uint8Array(32)) 
 const cursors = createCursors(box);
 const ackTokens = createAckTokens(box);
 
-/** @param otherLog one that hears of its events by itself. */
-export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<WatchServer> {
+export async function startWatchServer(
+  sql: Sql,
+  { log: otherLog, ...options }: WatchServerOptions = {},
+): Promise<WatchServer> {
   const news = { ofEvents: (_stream?: bigint): void => undefined, ofStreams: [] as (() => void)[] };
   const postgresLog = postgresEventLog(sql);
   const directory = postgresStreams(sql);
@@ -86,20 +93,23 @@ export async function startWatchServer(sql: Sql, otherLog?: EventLog): Promise<W
   const streams = { list: lists.ask, onChange: (tell: () => void) => void news.ofStreams.push(tell) };
   const groups = postgresWatchGroups(sql);
   const ignore = (): void => undefined;
-  const hub = createHub({
-    log,
-    streams,
-    cursors,
-    groups,
-    ackTokens,
-    onRedelivery: ignore,
-    blocks: noBlocks,
-    onIsolationViolation: ignore,
-    onFilterError: ignore,
-    onError: ignore,
-    onOpen: ignore,
-    onEnd: ignore,
-  });
+  const hub = createHub(
+    {
+      log,
+      streams,
+      cursors,
+      groups,
+      ackTokens,
+      blocks: noBlocks,
+      onRedelivery: ignore,
+      onFilterError: ignore,
+      onIsolationViolation: ignore,
+      onError: ignore,
+      onOpen: ignore,
+      onEnd: ignore,
+    },
+    options,
+  );
   const watch = createWatch({
     log,
     streams,
