@@ -87,7 +87,7 @@ describeInBrowser('plumbline/client', () => {
     await page.evaluate(`
       globalThis.seen = [];
       const code = \`
-        import { informer } from '${origin}${CLIENT}';
+        const { informer } = await import(${JSON.stringify(origin + CLIENT)});
         const kind = { group: 'example.dev', version: 'v1', kind: 'Widget', plural: 'widgets' };
         informer({ ...${options()}, kind, onAdd: ({ metadata }) => postMessage('ADDED ' + metadata.name) });
       \`;

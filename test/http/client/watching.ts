@@ -116,11 +116,14 @@ export function watching(open: OpenTarget): void {
   });
 
   test('ends without an error once all of its tenants are gone', async () => {
-    const { name } = await createTenant(world);
-    const taken = await taking({ tenants: [name], grant: EVERYONE });
-    await taken.until(() => true).catch(() => undefined);
+    const { name, widgets } = await createTenant(world);
+    const taken = await taking({ tenants: [name], grant: EVERYONE, from: 'earliest' });
+    await world.admin.post(widgets, { metadata: { name: 'last' } });
+    await taken.until((item) => item.type === 'ADDED');
+    await world.admin.delete(`${widgets}/last`);
     await removeTenant(world, name);
     expect(await taken.ended).toBeUndefined();
+    expect(storyOf(taken)).toEqual(['ADDED last', 'DELETED last']);
     expect(taken.items.at(-1)).toMatchObject({ type: 'BOOKMARK', reason: 'TenantGone', tenant: name });
   });
 
