@@ -286,6 +286,34 @@ describe('a tenant that is blocked', () => {
     expect(storyOf(again)).toEqual(['ADDED before', 'ADDED meanwhile']);
   });
 
+  test('is kept from the members of a group, which have the others, and is theirs from where it was when it is seen again', async () => {
+    const back = await createTenant(world);
+    const caller = await bearer({ tenants: [world.tenant, back.name] });
+    const query = { group: uniqueName('g') };
+    const client = await caller.watch(query);
+    await make(back, 'before');
+    const before = await client.waitFor(({ data }) => data.data?.metadata.name === 'before');
+    expect((await caller.api.post('/watch/v1/acks', { acks: [before.id] })).status).toBe(200);
+    await block({ subject: caller.subject, tenant: back.name });
+    expectFailure((await client.waitFor(({ event }) => event === 'ERROR', DEADLINE_MS)).data, 403, 'Forbidden');
+    await endOf(client);
+
+    const without = await caller.watch(query);
+    expect(readyOf(without).data.tenants).toEqual(['shared', world.tenant].toSorted());
+    await make(back, 'meanwhile');
+    const name = uniqueName('own');
+    await make(world, name);
+    await without.waitFor(({ data }) => data.data?.metadata.name === name);
+    expect(JSON.stringify(without.events)).not.toContain(back.name);
+    expectStatus(await caller.api.get(`/watch/v1/groups/${query.group}`), 404, 'NotFound');
+
+    await unblock({ subject: caller.subject, tenant: back.name });
+    await endOf(without);
+    const again = await caller.watch(query);
+    await again.waitFor(({ data }) => data.data?.metadata.name === 'meanwhile');
+    expect(storyOf(again)).not.toContain('ADDED before');
+  });
+
   test('is left out by a watch from a list that had it', async () => {
     const lost = await createTenant(world);
     const caller = await bearer({ tenants: [world.tenant, lost.name] });

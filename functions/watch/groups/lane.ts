@@ -22,8 +22,8 @@ export interface Delivery {
 }
 
 /**
- * From the third attempt on, an event is delivered alone: whatever ends its member then is its own doing, and the
- * events behind it collect no attempts.
+ * From the third attempt on, and for the last one, an event is delivered alone: whatever ends its member then is its own
+ * doing, and the events behind it collect no attempts.
  */
 const ATTEMPTS_TOGETHER = 2;
 /** The log is not read for less than this share of the window: it gives many lanes' events at once. */
@@ -102,7 +102,11 @@ export class Lane {
     const [oldest] = this.#unacked;
     if (!oldest) return true;
     if (this.#awaitsRest) return false;
-    return this.#unacked.length < this.#limits.window && this.attemptAt(oldest.point.seq) <= ATTEMPTS_TOGETHER;
+    return this.#unacked.length < this.#limits.window && this.attemptAt(oldest.point.seq) <= this.#attemptsTogether;
+  }
+
+  get #attemptsTogether(): number {
+    return Math.min(ATTEMPTS_TOGETHER, this.#limits.maxAttempts - 1);
   }
 
   /** Whether enough may be delivered to read the log for it. */

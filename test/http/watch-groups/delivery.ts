@@ -2,12 +2,26 @@ import { describe, expect, test } from 'vitest';
 
 import { deliveriesOf, isOf, upTo, useGroups } from '#test/http/watch-groups/world.ts';
 import { uniqueName } from '#test/http/resource-api/world.ts';
-import { readyOf } from '#test/http/watch/world.ts';
+import { expectFailure, readyOf } from '#test/http/watch/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 export function delivery(open: OpenTarget): void {
   const world = useGroups(open);
   const newGroup = (): string => uniqueName('delivery');
+
+  test('a filter that fails ends the member, the group stays where it is, and goes on with one that does not', async () => {
+    const group = newGroup();
+    const first = await world.write(uniqueName('w'), 1);
+    const failing = await world.join(group, { filter: 'event.data.spec.size > 0' });
+    const { data } = await failing.waitFor(({ event }) => event === 'ERROR');
+    expectFailure(data, 400, 'BadRequest', 'event.data.spec.size > 0');
+    expect(await failing.ended).toBeUndefined();
+    const uid = await world.write(uniqueName('w'), 3);
+    const filter = `event.uid == "${first}" || (event.uid == "${uid}" && has(event.data.spec.size))`;
+    const client = await world.join(group, { filter });
+    await Promise.all([client.waitFor(isOf(first)), client.waitFor(isOf(uid, 2))]);
+    expect(deliveriesOf(client, uid)).toEqual(['1', '2']);
+  });
 
   describe('a member', () => {
     test('is told what it is a member of, and whether it made the group', async () => {

@@ -55,6 +55,14 @@ describe('a lane', () => {
     expect([4, 5].map((seq) => held.isSpent(BigInt(seq)))).toEqual([true, false]);
   });
 
+  test.each([1, 2])('delivers alone what is at the last of %s attempts', (maxAttempts) => {
+    const before = Array.from({ length: maxAttempts - 1 }, () => 1n);
+    const held = new Lane(assigned(0, { deliveredBefore: before }), ORIGIN, { window: 2, maxAttempts }, 0);
+    expect(held.hasRoom(0)).toBe(true);
+    held.deliver(at(1), 0, 0);
+    expect(held.hasRoom(0)).toBe(false);
+  });
+
   test('delivers alone what is at its third attempt', () => {
     const held = lane({ deliveredBefore: [1n, 1n] });
     held.deliver(at(1), 0, 0);
