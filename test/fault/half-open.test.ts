@@ -27,7 +27,7 @@ afterAll(async () => {
 
 async function openStreams(): Promise<number> {
   const text = await (await fetch(`${instance.opsUrl}/metrics`)).text();
-  return Number(/^plumbline_watch_active_streams (\d+)$/m.exec(text)?.[1]);
+  return Number(/^plumbline_watch_active_streams\{mode="broadcast"\} (\d+)$/m.exec(text)?.[1]);
 }
 
 function pathOf({ tenant: name }: FaultTenant): string {

@@ -115,7 +115,7 @@ describe.each(['database', 'file'] as const)('keys in the %s, rotated while two 
     const forged = `${old.slice(0, -5)}AAAAA`;
     await expect(watch(0, forged)).rejects.toThrow(SseRefused);
     const digest = createHash('sha256').update(forged).digest('hex').slice(0, 12);
-    await vi.waitFor(() => expect(logged.join('\n')).toContain(`"cursorDigest":"${digest}"`));
+    await vi.waitFor(() => expect(logged.join('\n')).toContain(`"cursorDigest":"${digest}"`), 10_000);
     for (const { instance } of servers) {
       instance.process.kill('SIGTERM');
       logged.push((await instance.process.exit).errors);

@@ -142,7 +142,7 @@ describe.each([
     expect(errors).toEqual([new Error('away')]);
     isAway = false;
     await vi.advanceTimersByTimeAsync(2_000);
-    await vi.waitFor(() => expect(box.open('forged', 'x')).toBe('malformed'));
+    await vi.waitFor(() => expect(box.open('forged', 'x')).toBe('malformed'), 10_000);
   });
 });
 

@@ -42,7 +42,7 @@ export function admin(open: OpenDeployment): void {
       const { items } = (await world.member.get(`${GROUPS}/${name}/deadletters`)).body;
       expect(items).toHaveLength(1);
       return items;
-    });
+    }, 10_000);
     return { name, client, uid, id: letter.id };
   }
 
@@ -55,7 +55,7 @@ export function admin(open: OpenDeployment): void {
         const answer = await world.member.get(`${GROUPS}/${name}`);
         expect(answer.body.oldestUnacked).toBeDefined();
         return answer;
-      });
+      }, 10_000);
       const { group } = client.events[0]?.data ?? {};
       expect(body).toMatchObject({
         name,
@@ -208,7 +208,7 @@ export function admin(open: OpenDeployment): void {
       const again = await client.waitFor((event) => isOf(uid)(event) && event.data.fence !== first.data.fence);
       expect(again.data.attempt).toBe(1);
       expect((await (await caller('admin')).post(`${GROUPS}/${name}/seek`, { to: 'now', ...REASON })).status).toBe(200);
-      await vi.waitFor(async () => expect((await world.member.get(`${GROUPS}/${name}`)).body.lag).toBe(0));
+      await vi.waitFor(async () => expect((await world.member.get(`${GROUPS}/${name}`)).body.lag).toBe(0), 10_000);
       expect(await world.ack(again.id)).toBe('Duplicate');
     });
 
@@ -223,7 +223,7 @@ export function admin(open: OpenDeployment): void {
       const owner = await caller('admin');
       const answer = await owner.post(`${GROUPS}/${name}/seek?${query}`, { to: watch, ...REASON });
       expect(answer.status, answer.text).toBe(200);
-      await vi.waitFor(() => expect(alone.events.filter(isOf(after))).toHaveLength(2));
+      await vi.waitFor(() => expect(alone.events.filter(isOf(after))).toHaveLength(2), 10_000);
       expect(alone.events.filter(isOf(before.metadata.uid))).toHaveLength(1);
       // Over other tenants it is no cursor.
       expectStatus(await owner.post(`${GROUPS}/${name}/seek`, { to: watch, ...REASON }), 400, 'BadRequest');
@@ -287,7 +287,7 @@ export function admin(open: OpenDeployment): void {
     test('are gone after a reset, and all comes again', async () => {
       const { name, client, uid } = await withDeadLetter();
       expect((await (await caller('admin')).post(`${GROUPS}/${name}/reset`, REASON)).body.deadLetters).toBe(0);
-      await vi.waitFor(() => expect(client.events.filter(isOf(uid))).toHaveLength(2));
+      await vi.waitFor(() => expect(client.events.filter(isOf(uid))).toHaveLength(2), 10_000);
     });
   });
 
