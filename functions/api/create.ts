@@ -6,7 +6,7 @@ import { desiredState, newSpec } from '#functions/api/desired-state.ts';
 import { aboutObject } from '#functions/api/errors.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { namingOf, randomSuffix } from '#functions/api/naming.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
+import { writesFor } from '#functions/api/parameters.ts';
 import { collectionTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { tenantExists } from '#functions/api/tenants.ts';
 import { authorize } from '#http/authorize.ts';
@@ -14,7 +14,7 @@ import { readJsonBody } from '#http/json-body.ts';
 import { answerMethodNotAllowed, type MethodHandler } from '#http/methods.ts';
 import { resourceOf } from '#core/kind.ts';
 import { readObject, type ObjectAddress } from '#core/object-validation.ts';
-import type { DesiredState } from '#core/ports/resources.ts';
+import type { DesiredState, ResourceWrites } from '#core/ports/resources.ts';
 import type { ResourceRow } from '#core/resource.ts';
 import { StatusError } from '#core/status-error.ts';
 
@@ -24,12 +24,12 @@ export function createObject({ store, kinds, nameSuffix = randomSuffix }: ApiDep
     const { kind, caller, tenant } = collectionTarget(c, kinds);
     if (tenant === undefined) return answerMethodNotAllowed(c, ['GET']);
     authorize(caller, 'create', kind, tenant);
-    refuseDryRun(c);
+    const writes = writesFor(c, store);
     const address: ObjectAddress = { kind, ...(kind.scope === 'Namespaced' && { namespace: tenant }) };
     const request = readObject(await readJsonBody(c, 'application/json'), address);
     const naming = namingOf(address, request, nameSuffix);
     const state = desiredState(request.chosen, newSpec(address, naming.shown, request.spec ?? {}));
-    return answerObject(c, await naming.create((name) => create(targetOf(name, tenant), state)), 201);
+    return answerObject(c, await naming.create((name) => create(writes, targetOf(name, tenant), state)), 201);
 
     function targetOf(name: string, owner: string): ObjectTarget {
       return {
@@ -42,10 +42,10 @@ export function createObject({ store, kinds, nameSuffix = randomSuffix }: ApiDep
     }
   };
 
-  async function create(target: ObjectTarget, state: DesiredState): Promise<ResourceRow> {
+  async function create(writes: ResourceWrites, target: ObjectTarget, state: DesiredState): Promise<ResourceRow> {
     const { kind, key, scope } = target;
     try {
-      return await store.create(scope, { ...key, ...state });
+      return await writes.create(scope, { ...key, ...state });
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       if (error.reason === 'NotFound' && !(await tenantExists(store, key.tenant))) throw tenantNotFound(key.tenant);

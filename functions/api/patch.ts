@@ -3,7 +3,7 @@
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
+import { writesFor } from '#functions/api/parameters.ts';
 import { patchObject } from '#functions/api/patching.ts';
 import { refuseDeletionTimestamp } from '#functions/api/replace.ts';
 import { objectTarget } from '#functions/api/target.ts';
@@ -24,7 +24,7 @@ export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'metadata', kind, key.tenant);
-    refuseDryRun(c);
+    const writes = writesFor(c, store);
     const { status: _, ...patch } = await readJsonBody(c, MERGE_PATCH);
     const { preconditions } = readStatus(patch, address);
 
@@ -38,7 +38,7 @@ export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
         may(caller, 'update', { scope: kind.scope, tenant: key.tenant }),
         current.spec,
       );
-      return store.update(scope, key, desiredState(request.chosen, spec), conditions);
+      return writes.update(scope, key, desiredState(request.chosen, spec), conditions);
     });
     return answerObject(c, row);
   };

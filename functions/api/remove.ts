@@ -3,7 +3,7 @@
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { aboutObject } from '#functions/api/errors.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
+import { writesFor } from '#functions/api/parameters.ts';
 import { isTenantKind, objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
 import { readOptionalJsonBody } from '#http/json-body.ts';
@@ -20,10 +20,10 @@ export function removeObject({ store, kinds }: ApiDeps): MethodHandler {
     const { kind, caller, scope, key } = target;
     authorize(caller, 'delete', kind, key.tenant);
     refuseBuiltIn(target);
-    refuseDryRun(c);
     wordParameter(c, 'propagationPolicy', PROPAGATION_POLICIES);
-    const preconditions = readDeleteOptions((await readOptionalJsonBody(c, 'application/json')) ?? {});
-    const { row, gone } = await aboutObject(target, store.delete(scope, key, preconditions));
+    const { preconditions, isDryRun } = readDeleteOptions((await readOptionalJsonBody(c, 'application/json')) ?? {});
+    const writes = writesFor(c, store, isDryRun);
+    const { row, gone } = await aboutObject(target, writes.delete(scope, key, preconditions));
     return answerObject(c, row, gone ? 200 : 202);
   };
 }

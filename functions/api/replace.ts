@@ -4,7 +4,7 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
+import { writesFor } from '#functions/api/parameters.ts';
 import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize, may } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
@@ -25,7 +25,7 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'metadata', kind, key.tenant);
-    refuseDryRun(c);
+    const writes = writesFor(c, store);
     const request = readObject(await readJsonBody(c, 'application/json'), address);
     requireResourceVersion(address, request.preconditions);
 
@@ -42,7 +42,7 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     );
     const row = await aboutObject(
       target,
-      store.update(scope, key, desiredState(request.chosen, spec), request.preconditions),
+      writes.update(scope, key, desiredState(request.chosen, spec), request.preconditions),
     );
     return answerObject(c, row);
   };

@@ -4,7 +4,7 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { bounded } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
+import { writesFor } from '#functions/api/parameters.ts';
 import { MERGE_PATCH } from '#functions/api/patch.ts';
 import { patchObject } from '#functions/api/patching.ts';
 import { requireResourceVersion } from '#functions/api/replace.ts';
@@ -27,7 +27,7 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'status', kind, key.tenant);
-    refuseDryRun(c);
+    const writes = writesFor(c, store);
     const { preconditions, status } = readStatus(await readJsonBody(c, 'application/json'), address);
     requireResourceVersion(address, preconditions);
     if (status === undefined) {
@@ -37,7 +37,7 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     if (!current) throw objectNotFound(kind, key.name);
     const wanted = keepSecrets('status', parseJsonObject(current.status), status, kind.redact);
     const text = checkedStatus(target, current, wanted);
-    return answerObject(c, await aboutObject(target, store.updateStatus(scope, key, text, preconditions)));
+    return answerObject(c, await aboutObject(target, writes.updateStatus(scope, key, text, preconditions)));
   };
 }
 
@@ -47,7 +47,7 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'status', kind, key.tenant);
-    refuseDryRun(c);
+    const writes = writesFor(c, store);
     const body = await readJsonBody(c, MERGE_PATCH);
     const { preconditions, status: patch } = readStatus(body, address);
     const removesAll = body['status'] === null;
@@ -56,7 +56,7 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
       const merged = removesAll ? {} : mergePatch(parseJsonObject(current.status), patch ?? {});
       const wanted = isJsonObject(merged) ? merged : {};
       const kept = keepSecretsInLists('status', parseJsonObject(current.status), wanted, kind.redact);
-      return store.updateStatus(scope, key, checkedStatus(target, current, kept), conditions);
+      return writes.updateStatus(scope, key, checkedStatus(target, current, kept), conditions);
     });
     return answerObject(c, row);
   };

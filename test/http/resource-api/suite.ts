@@ -8,6 +8,7 @@ import { describe } from 'vitest';
 import { bodies } from '#test/http/resource-api/bodies.ts';
 import { creation } from '#test/http/resource-api/creation.ts';
 import { deletion } from '#test/http/resource-api/deletion.ts';
+import { dryRuns } from '#test/http/resource-api/dry-runs.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
@@ -24,6 +25,7 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('create', () => creation(open));
   describe('replace', () => replacement(open));
   describe('merge patch', () => mergePatches(open));
+  describe('dry runs', () => dryRuns(open));
   describe('deletion', () => deletion(open));
   describe('status', () => status(open));
   describe('lists', () => lists(open));
