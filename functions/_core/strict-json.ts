@@ -12,7 +12,8 @@ export const MAX_JSON_DEPTH: number = 64;
 /** jsonb prints numbers without exponent: 1e-300 is six bytes here and 302 in every answer and event. */
 const MIN_MAGNITUDE = 1e-38;
 
-const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+/** Keys that reach the prototype of something. */
+export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 const WHITESPACE = /[ \t\n\r]*/y;
 const PLAIN_CHARACTERS = /[^"\\\0-\x1f]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;

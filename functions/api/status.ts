@@ -5,20 +5,19 @@ import type { ApiDeps } from '#functions/api/deps.ts';
 import { bounded } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
 import { writesFor } from '#functions/api/parameters.ts';
-import { MERGE_PATCH } from '#functions/api/patch.ts';
+import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
 import { requireResourceVersion } from '#functions/api/replace.ts';
 import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
 import type { MethodHandler } from '#http/methods.ts';
-import { isJsonObject, parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
-import { mergePatch } from '#core/merge-patch.ts';
+import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
 import { readStatus, subjectOf } from '#core/object-validation.ts';
 import { checkObservedGeneration } from '#core/observed-generation.ts';
 import type { JsonText, ResourceRow } from '#core/resource.ts';
 import { validateDocument } from '#core/schema-causes.ts';
-import { keepSecrets, keepSecretsInLists } from '#core/secret-paths.ts';
+import { keepSecrets } from '#core/secret-paths.ts';
 import { invalid } from '#core/status-error.ts';
 
 /** Replaces the status, if the object still is what the controller read. */
@@ -41,22 +40,19 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
   };
 }
 
-/** Merges a patch into the status. What the patch says of other parts does not count. */
+/** Changes the status by a patch. What the patch says of other parts does not count. */
 export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
   return async (c) => {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'status', kind, key.tenant);
     const writes = writesFor(c, store);
-    const body = await readJsonBody(c, MERGE_PATCH);
-    const { preconditions, status: patch } = readStatus(body, address);
-    const removesAll = body['status'] === null;
+    const patch = await readPatch(c, kind);
 
-    const row = await patchObject(store, target, preconditions, (current, conditions) => {
-      const merged = removesAll ? {} : mergePatch(parseJsonObject(current.status), patch ?? {});
-      const wanted = isJsonObject(merged) ? merged : {};
-      const kept = keepSecretsInLists('status', parseJsonObject(current.status), wanted, kind.redact);
-      return writes.updateStatus(scope, key, checkedStatus(target, current, kept), conditions);
+    const row = await patchObject(store, target, async (current) => {
+      const { preconditions, status = {} } = readStatus(patch.apply(current), address);
+      const text = checkedStatus(target, current, status);
+      return { preconditions, write: (conditions) => writes.updateStatus(scope, key, text, conditions) };
     });
     return answerObject(c, row);
   };

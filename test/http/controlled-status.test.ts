@@ -109,10 +109,12 @@ test('a deletion that no running controller ends is told of by the driver, in a 
 test('the finalizer of a controller that runs is left to its passes; of one that does not run it can be taken off', async () => {
   const finalizers = ['example.dev/smith', 'example.dev/other'];
   await world.editor.patch(path, { metadata: { finalizers } });
-  expect((await world.editor.delete(path)).status).toBe(202);
+  const deleted = await world.editor.delete(path);
+  expect(deleted.status).toBe(202);
+  const { resourceVersion } = deleted.body.metadata;
   await sql`update plumbline.controller set finalizer = 'example.dev/smith', last_seen_at = clock_timestamp()`;
   for (const left of [[], ['example.dev/other']]) {
-    const refused = await world.editor.patch(path, { metadata: { finalizers: left } });
+    const refused = await world.editor.patch(path, { metadata: { resourceVersion, finalizers: left } });
     expectStatus(refused, 403, 'Forbidden', 'example.dev/smith');
   }
   expect((await world.editor.patch(path, { metadata: { finalizers: ['example.dev/smith'] } })).status).toBe(200);

@@ -9,7 +9,9 @@ import { bodies } from '#test/http/resource-api/bodies.ts';
 import { creation } from '#test/http/resource-api/creation.ts';
 import { deletion } from '#test/http/resource-api/deletion.ts';
 import { dryRuns } from '#test/http/resource-api/dry-runs.ts';
+import { finalizerWrites } from '#test/http/resource-api/finalizer-writes.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
+import { jsonPatches } from '#test/http/resource-api/json-patches.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
 import { replacement } from '#test/http/resource-api/replacement.ts';
@@ -25,6 +27,8 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('create', () => creation(open));
   describe('replace', () => replacement(open));
   describe('merge patch', () => mergePatches(open));
+  describe('a JSON patch', () => jsonPatches(open));
+  describe('changes of finalizers', () => finalizerWrites(open));
   describe('dry runs', () => dryRuns(open));
   describe('deletion', () => deletion(open));
   describe('status', () => status(open));
