@@ -4,7 +4,7 @@ import { isJsonObject, type JsonValue } from '#core/json.ts';
 import { leadsTo, parsePointer, type Pointer } from '#core/json-pointer.ts';
 import { StatusError } from '#core/status-error.ts';
 
-/** Each may shift a list of as many elements as a body holds: all together 0.2 s at the worst. */
+/** Each may shift a list of as many elements as a body holds: 0.1 s in all for one of 520,000. */
 export const MAX_PATCH_OPERATIONS: number = 1000;
 
 export type PatchOperation =

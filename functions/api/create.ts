@@ -5,6 +5,7 @@ import type { ApiDeps } from '#functions/api/deps.ts';
 import { desiredState, newSpec } from '#functions/api/desired-state.ts';
 import { aboutObject } from '#functions/api/errors.ts';
 import { tenantNotFound } from '#http/errors.ts';
+import { fieldValidation } from '#functions/api/field-validation.ts';
 import { namingOf, randomSuffix } from '#functions/api/naming.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { collectionTarget, type ObjectTarget } from '#functions/api/target.ts';
@@ -25,11 +26,15 @@ export function createObject({ store, kinds, nameSuffix = randomSuffix }: ApiDep
     if (tenant === undefined) return answerMethodNotAllowed(c, ['GET']);
     authorize(caller, 'create', kind, tenant);
     const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
     const address: ObjectAddress = { kind, ...(kind.scope === 'Namespaced' && { namespace: tenant }) };
     const request = readObject(await readJsonBody(c, 'application/json'), address);
+    fields.found(request.unknownFields);
     const naming = namingOf(address, request, nameSuffix);
-    const state = desiredState(request.chosen, newSpec(address, naming.shown, request.spec ?? {}));
-    return answerObject(c, await naming.create((name) => create(writes, targetOf(name, tenant), state)), 201);
+    const state = desiredState(request.chosen, newSpec(address, naming.shown, request.spec ?? {}, fields));
+    const row = await naming.create((name) => create(writes, targetOf(name, tenant), state));
+    fields.warn();
+    return answerObject(c, row, 201);
 
     function targetOf(name: string, owner: string): ObjectTarget {
       return {

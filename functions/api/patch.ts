@@ -3,6 +3,7 @@
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
+import { fieldValidation } from '#functions/api/field-validation.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
@@ -20,20 +21,23 @@ export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'metadata', kind, key.tenant);
     const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
     const patch = await readPatch(c, kind);
 
     const row = await patchObject(store, target, async (current) => {
       const { status: _, ...object } = patch.apply(current);
       const request = readObject(object, address);
+      fields.found(request.unknownFields);
       if (request.hasDeletionTimestamp) refuseDeletionTimestamp(address, current);
       refuseBlindRemoval(subjectOf(address), current, request.chosen.finalizers, patch.finalizers);
       const mayChange = may(caller, 'update', { scope: kind.scope, tenant: key.tenant });
-      const spec = await changedSpec(target, request.spec ?? {}, mayChange, current.spec);
+      const spec = await changedSpec(target, request.spec ?? {}, { mayChange, fields }, current.spec);
       return {
         preconditions: request.preconditions,
         write: (conditions) => writes.update(scope, key, desiredState(request.chosen, spec), conditions),
       };
     });
+    fields.warn();
     return answerObject(c, row);
   };
 }

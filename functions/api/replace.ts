@@ -4,6 +4,7 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
+import { fieldValidation } from '#functions/api/field-validation.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize, may } from '#http/authorize.ts';
@@ -26,7 +27,9 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'metadata', kind, key.tenant);
     const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
     const request = readObject(await readJsonBody(c, 'application/json'), address);
+    fields.found(request.unknownFields);
     requireResourceVersion(address, request.preconditions);
 
     const hasSecrets = kind.redact.some((path) => path.startsWith('spec.'));
@@ -37,13 +40,14 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     const spec = await changedSpec(
       target,
       wanted,
-      may(caller, 'update', { scope: kind.scope, tenant: key.tenant }),
+      { mayChange: may(caller, 'update', { scope: kind.scope, tenant: key.tenant }), fields },
       current ? current.spec : async () => (await read(target)).spec,
     );
     const row = await aboutObject(
       target,
       writes.update(scope, key, desiredState(request.chosen, spec), request.preconditions),
     );
+    fields.warn();
     return answerObject(c, row);
   };
 

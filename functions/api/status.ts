@@ -4,6 +4,7 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { bounded } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
+import { fieldValidation, type FieldValidation } from '#functions/api/field-validation.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
@@ -13,10 +14,10 @@ import { authorize } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
 import type { MethodHandler } from '#http/methods.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
+import { validateKnownFields } from '#core/known-fields.ts';
 import { readStatus, subjectOf } from '#core/object-validation.ts';
 import { checkObservedGeneration } from '#core/observed-generation.ts';
 import type { JsonText, ResourceRow } from '#core/resource.ts';
-import { validateDocument } from '#core/schema-causes.ts';
 import { keepSecrets } from '#core/secret-paths.ts';
 import { invalid } from '#core/status-error.ts';
 
@@ -27,6 +28,7 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'status', kind, key.tenant);
     const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
     const { preconditions, status } = readStatus(await readJsonBody(c, 'application/json'), address);
     requireResourceVersion(address, preconditions);
     if (status === undefined) {
@@ -35,8 +37,10 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     const current = await store.getForUpdate(scope, key);
     if (!current) throw objectNotFound(kind, key.name);
     const wanted = keepSecrets('status', parseJsonObject(current.status), status, kind.redact);
-    const text = checkedStatus(target, current, wanted);
-    return answerObject(c, await aboutObject(target, writes.updateStatus(scope, key, text, preconditions)));
+    const text = checkedStatus(target, current, wanted, fields);
+    const row = await aboutObject(target, writes.updateStatus(scope, key, text, preconditions));
+    fields.warn();
+    return answerObject(c, row);
   };
 }
 
@@ -47,22 +51,35 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'status', kind, key.tenant);
     const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
     const patch = await readPatch(c, kind);
 
     const row = await patchObject(store, target, async (current) => {
       const { preconditions, status = {} } = readStatus(patch.apply(current), address);
-      const text = checkedStatus(target, current, status);
+      const text = checkedStatus(target, current, status, fields);
       return { preconditions, write: (conditions) => writes.updateStatus(scope, key, text, conditions) };
     });
+    fields.warn();
     return answerObject(c, row);
   };
 }
 
 /** The status as it will be stored; one that stays as it is stays word for word. */
-function checkedStatus({ kind, address }: ObjectTarget, current: ResourceRow, wanted: JsonObject): JsonText {
+function checkedStatus(
+  { kind, address }: ObjectTarget,
+  current: ResourceRow,
+  wanted: JsonObject,
+  fields: FieldValidation,
+): JsonText {
   const stored: JsonObject = parseJsonObject(current.status);
   if (sameJson(stored, wanted)) return current.status;
-  const { document = wanted, causes } = kind.status ? validateDocument('status', wanted, kind.status, kind.redact) : {};
+  const {
+    document = wanted,
+    causes,
+    unknown = [],
+  } = kind.status ? validateKnownFields('status', wanted, kind.status, kind.redact, fields.coversRefused) : {};
+  fields.found(unknown);
+  fields.refuse();
   if (causes) throw invalid(subjectOf(address), causes);
   // Where controllers run here, it is theirs: the store refuses any change of it, and says whose it is.
   if (kind.controllers.length === 0) {

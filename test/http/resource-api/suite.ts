@@ -9,6 +9,7 @@ import { bodies } from '#test/http/resource-api/bodies.ts';
 import { creation } from '#test/http/resource-api/creation.ts';
 import { deletion } from '#test/http/resource-api/deletion.ts';
 import { dryRuns } from '#test/http/resource-api/dry-runs.ts';
+import { fieldValidation } from '#test/http/resource-api/field-validation.ts';
 import { finalizerWrites } from '#test/http/resource-api/finalizer-writes.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
 import { jsonPatches } from '#test/http/resource-api/json-patches.ts';
@@ -29,6 +30,7 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('merge patch', () => mergePatches(open));
   describe('a JSON patch', () => jsonPatches(open));
   describe('changes of finalizers', () => finalizerWrites(open));
+  describe('field validation', () => fieldValidation(open));
   describe('dry runs', () => dryRuns(open));
   describe('deletion', () => deletion(open));
   describe('status', () => status(open));
