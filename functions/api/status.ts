@@ -13,6 +13,7 @@ import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
 import type { MethodHandler } from '#http/methods.ts';
+import { settleConditions } from '#core/conditions.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
 import { validateKnownFields } from '#core/known-fields.ts';
 import { readStatus, subjectOf } from '#core/object-validation.ts';
@@ -68,10 +69,11 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
 function checkedStatus(
   { kind, address }: ObjectTarget,
   current: ResourceRow,
-  wanted: JsonObject,
+  reported: JsonObject,
   fields: FieldValidation,
 ): JsonText {
   const stored: JsonObject = parseJsonObject(current.status);
+  const wanted = settleConditions(stored, reported);
   if (sameJson(stored, wanted)) return current.status;
   const {
     document = wanted,
