@@ -25,25 +25,19 @@ export function readJsonPatch(body: JsonValue): readonly PatchOperation[] {
 function readOperation(operation: JsonValue, index: number): PatchOperation {
   if (!isJsonObject(operation)) throw malformed('must be an object');
   const { op, value } = operation;
-  switch (op) {
-    case 'add':
-    case 'replace':
-    case 'test':
-      if (value === undefined) throw malformed('needs a value');
-      return { op, path: pointer('path'), value };
-    case 'remove':
-      return { op, path: pointer('path') };
-    case 'move':
-    case 'copy': {
-      const [from, path] = [pointer('from'), pointer('path')];
-      if (op === 'move' && from.length < path.length && leadsTo(from, path)) {
-        throw malformed('cannot move a value into itself');
-      }
-      return { op, from, path };
-    }
-    default:
-      throw malformed('needs an op: "add", "remove", "replace", "move", "copy" or "test"');
+  if (op === 'remove') return { op, path: pointer('path') };
+  if (op === 'add' || op === 'replace' || op === 'test') {
+    if (value === undefined) throw malformed('needs a value');
+    return { op, path: pointer('path'), value };
   }
+  if (op !== 'move' && op !== 'copy') {
+    throw malformed('needs an op: "add", "remove", "replace", "move", "copy" or "test"');
+  }
+  const [from, path] = [pointer('from'), pointer('path')];
+  if (op === 'move' && from.length < path.length && leadsTo(from, path)) {
+    throw malformed('cannot move a value into itself');
+  }
+  return { op, from, path };
 
   function pointer(member: 'path' | 'from'): Pointer {
     const text = isJsonObject(operation) ? operation[member] : undefined;

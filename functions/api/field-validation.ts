@@ -61,6 +61,6 @@ function strictDecodingError(fields: readonly string[]): StatusError {
 
 /** Headers hold ASCII alone. @see https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4 */
 function quoted(text: string): string {
-  const ascii = text.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return `"${ascii.replace(/["\\]/g, '\\$&')}"`;
+  const ascii = text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return `"${ascii.replaceAll(/["\\]/g, '\\$&')}"`;
 }

@@ -53,7 +53,7 @@ async function report(uid: string, status: unknown): Promise<void> {
 }
 
 /** Conditions are stored by type. */
-function sorted(...conditions: readonly { readonly type: string }[]): unknown[] {
+function sorted(...conditions: readonly (typeof READY)[]): unknown[] {
   return conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1));
 }
 

@@ -134,7 +134,7 @@ export function jsonPatches(open: OpenTarget): void {
     ['a spec that the schema refuses', [{ op: 'add', path: '/spec/size', value: -1 }], 422],
     ['another name', [{ op: 'replace', path: '/metadata/name', value: 'other' }], 400],
     ['a deletion', [{ op: 'add', path: '/metadata/deletionTimestamp', value: '2026-01-01T00:00:00Z' }], 422],
-    ['1001 operations', Array(1001).fill({ op: 'test', path: '/kind', value: 'Widget' }), 413],
+    ['1001 operations', Array.from({ length: 1001 }, () => ({ op: 'test', path: '/kind', value: 'Widget' })), 413],
     [
       'copies that double',
       Array.from({ length: 40 }, (_, n) => ({ op: 'copy', from: '/spec', path: `/spec/c${n}` })),
