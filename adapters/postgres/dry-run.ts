@@ -1,6 +1,6 @@
 /** Writes that are done, answered and undone: all that a write is refused for refuses them, and nothing stays. */
 
-import { type Sql } from '#adapters/postgres/client.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
 import { isKey } from '#adapters/postgres/resource-columns.ts';
 import { resourceWrites } from '#adapters/postgres/resource-writes.ts';
 import type { Undone } from '#adapters/postgres/undone.ts';
