@@ -28,13 +28,14 @@ export function validateKnownFields(
 ): KnownFields {
   const refused: FieldPath[] = [];
   let rest: JsonValue = document;
-  for (let round = 0; withoutRefused && round < MAX_ROUNDS; round++) {
+  let validated = validateDocument(root, document, schema, secretPaths);
+  for (let round = 0; withoutRefused && validated.causes && round < MAX_ROUNDS; round++) {
     const found = refusedFields(schema, rest);
     if (found.length === 0) break;
     refused.push(...found);
     rest = found.reduce(without, rest);
+    validated = validateDocument(root, rest as JsonObject, schema, secretPaths);
   }
-  const validated = validateDocument(root, rest as JsonObject, schema, secretPaths);
   const dropped = validated.document ? droppedFields(rest, validated.document) : [];
   return { ...validated, unknown: [...refused, ...dropped].map((path) => fieldPath([root, ...path])) };
 }

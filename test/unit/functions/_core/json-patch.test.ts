@@ -1,8 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { applyJsonPatch, MAX_COPIED_CHARACTERS } from '#core/json-patch.ts';
 import { MAX_PATCH_OPERATIONS, readJsonPatch } from '#core/json-patch-operations.ts';
 import type { JsonObject, JsonValue } from '#core/json.ts';
+import { StatusError } from '#core/status-error.ts';
 
 function patched(document: JsonObject, operations: JsonValue): JsonValue {
   return applyJsonPatch(document, readJsonPatch(operations));
@@ -148,6 +150,36 @@ describe('a patch bomb', () => {
     expect(() => patched({ a0: large }, moves)).toThrow(expect.objectContaining({ code: 413 }));
   });
 });
+
+test('any operations make a bounded document or a Status, and change neither what they are given nor a prototype', () => {
+  const path = fc.array(fc.constantFrom('a', 'b', '0', '1', '-', 'length', 'toString', '__proto__', '~0', ''), {
+    maxLength: 4,
+  });
+  const pointer = path.map((steps) => steps.map((step) => `/${step}`).join(''));
+  const value = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>;
+  const op = fc.constantFrom('add', 'remove', 'replace', 'move', 'copy', 'test');
+  const operations = fc.array(fc.record({ op, path: pointer, from: pointer, value }), { maxLength: 12 });
+  const document = fc.dictionary(fc.constantFrom('a', 'b'), value) as fc.Arbitrary<JsonObject>;
+  fc.assert(
+    fc.property(document, operations, (before, list) => {
+      const given = JSON.stringify([before, list]);
+      try {
+        expect(depthOf(patched(before, list))).toBeLessThanOrEqual(64);
+      } catch (error) {
+        if (!(error instanceof StatusError)) throw error;
+        expect([400, 413, 422]).toContain(error.code);
+      }
+      expect(JSON.stringify([before, list])).toBe(given);
+    }),
+    { numRuns: 2000 },
+  );
+  expect(Object.keys(Object.prototype)).toEqual([]);
+});
+
+function depthOf(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
 
 function many(count: number, operation: JsonObject): JsonObject[] {
   return Array.from({ length: count }, () => operation);
