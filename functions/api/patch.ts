@@ -4,6 +4,7 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
 import { fieldValidation } from '#functions/api/field-validation.ts';
+import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
@@ -23,17 +24,21 @@ export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
     const writes = writesFor(c, store);
     const fields = fieldValidation(c);
     const patch = await readPatch(c, kind);
+    const version = ifMatch(c);
 
     const row = await patchObject(store, target, async (current) => {
       const { status: _, ...object } = patch.apply(current);
       const request = readObject(object, address);
       fields.found(request.unknownFields);
       if (request.hasDeletionTimestamp) refuseDeletionTimestamp(address, current);
-      refuseBlindRemoval(subjectOf(address), current, request.chosen.finalizers, patch.finalizers);
+      refuseBlindRemoval(subjectOf(address), current, request.chosen.finalizers, {
+        ...patch.finalizers,
+        isPinned: patch.finalizers.isPinned || version !== undefined,
+      });
       const mayChange = may(caller, 'update', { scope: kind.scope, tenant: key.tenant });
       const spec = await changedSpec(target, request.spec ?? {}, { mayChange, fields }, current.spec);
       return {
-        preconditions: request.preconditions,
+        preconditions: withIfMatch(request.preconditions, version),
         write: (conditions) => writes.update(scope, key, desiredState(request.chosen, spec), conditions),
       };
     });

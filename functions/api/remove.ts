@@ -3,6 +3,7 @@
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { aboutObject } from '#functions/api/errors.ts';
+import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { isTenantKind, objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
@@ -21,7 +22,10 @@ export function removeObject({ store, kinds }: ApiDeps): MethodHandler {
     authorize(caller, 'delete', kind, key.tenant);
     refuseBuiltIn(target);
     wordParameter(c, 'propagationPolicy', PROPAGATION_POLICIES);
-    const { preconditions, isDryRun } = readDeleteOptions((await readOptionalJsonBody(c, 'application/json')) ?? {});
+    const { preconditions: asked, isDryRun } = readDeleteOptions(
+      (await readOptionalJsonBody(c, 'application/json')) ?? {},
+    );
+    const preconditions = withIfMatch(asked, ifMatch(c));
     const writes = writesFor(c, store, isDryRun);
     const { row, gone } = await aboutObject(target, writes.delete(scope, key, preconditions));
     return answerObject(c, row, gone ? 200 : 202);

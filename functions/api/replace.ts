@@ -5,6 +5,7 @@ import type { ApiDeps } from '#functions/api/deps.ts';
 import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
 import { fieldValidation } from '#functions/api/field-validation.ts';
+import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize, may } from '#http/authorize.ts';
@@ -30,7 +31,8 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     const fields = fieldValidation(c);
     const request = readObject(await readJsonBody(c, 'application/json'), address);
     fields.found(request.unknownFields);
-    requireResourceVersion(address, request.preconditions);
+    const preconditions = withIfMatch(request.preconditions, ifMatch(c));
+    requireResourceVersion(address, preconditions);
 
     const hasSecrets = kind.redact.some((path) => path.startsWith('spec.'));
     const current = hasSecrets || request.hasDeletionTimestamp ? await read(target) : undefined;
@@ -43,10 +45,7 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
       { mayChange: may(caller, 'update', { scope: kind.scope, tenant: key.tenant }), fields },
       current ? current.spec : async () => (await read(target)).spec,
     );
-    const row = await aboutObject(
-      target,
-      writes.update(scope, key, desiredState(request.chosen, spec), request.preconditions),
-    );
+    const row = await aboutObject(target, writes.update(scope, key, desiredState(request.chosen, spec), preconditions));
     fields.warn();
     return answerObject(c, row);
   };

@@ -5,6 +5,7 @@ import type { ApiDeps } from '#functions/api/deps.ts';
 import { bounded } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
 import { fieldValidation, type FieldValidation } from '#functions/api/field-validation.ts';
+import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
@@ -30,7 +31,8 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     authorize(caller, 'status', kind, key.tenant);
     const writes = writesFor(c, store);
     const fields = fieldValidation(c);
-    const { preconditions, status } = readStatus(await readJsonBody(c, 'application/json'), address);
+    const { preconditions: asked, status } = readStatus(await readJsonBody(c, 'application/json'), address);
+    const preconditions = withIfMatch(asked, ifMatch(c));
     requireResourceVersion(address, preconditions);
     if (status === undefined) {
       throw invalid(subjectOf(address), [{ reason: 'FieldValueRequired', message: 'required', field: 'status' }]);
@@ -54,9 +56,11 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
     const writes = writesFor(c, store);
     const fields = fieldValidation(c);
     const patch = await readPatch(c, kind);
+    const version = ifMatch(c);
 
     const row = await patchObject(store, target, async (current) => {
-      const { preconditions, status = {} } = readStatus(patch.apply(current), address);
+      const { preconditions: asked, status = {} } = readStatus(patch.apply(current), address);
+      const preconditions = withIfMatch(asked, version);
       const text = checkedStatus(target, current, status, fields);
       return { preconditions, write: (conditions) => writes.updateStatus(scope, key, text, conditions) };
     });

@@ -12,6 +12,7 @@ import { dryRuns } from '#test/http/resource-api/dry-runs.ts';
 import { fieldValidation } from '#test/http/resource-api/field-validation.ts';
 import { finalizerWrites } from '#test/http/resource-api/finalizer-writes.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
+import { ifMatch } from '#test/http/resource-api/if-match.ts';
 import { jsonPatches } from '#test/http/resource-api/json-patches.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
@@ -30,6 +31,7 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('merge patch', () => mergePatches(open));
   describe('a JSON patch', () => jsonPatches(open));
   describe('changes of finalizers', () => finalizerWrites(open));
+  describe('If-Match', () => ifMatch(open));
   describe('field validation', () => fieldValidation(open));
   describe('dry runs', () => dryRuns(open));
   describe('deletion', () => deletion(open));
