@@ -6,6 +6,7 @@
 import type { Fragment, Sql } from '#adapters/postgres/client.ts';
 import { type Scope, seesTenant } from '#core/identity.ts';
 import type { SelectorRequirement } from '#core/label-selector.ts';
+import type { ResourceKey } from '#core/resource.ts';
 
 /** For a row `r` of resource or outbox, joined with its kind `k`. */
 export function shownColumns(sql: Sql): Fragment {
@@ -57,6 +58,17 @@ export function inTenant(sql: Sql, scope: Scope, tenant: string | undefined, col
   if (tenants === '*') return sql`true`;
   if ('allBut' in tenants) return sql`${column} <> all (${[...tenants.allBut]}::text[])`;
   return sql`${column} = any (${[...tenants]}::text[])`;
+}
+
+/** Names the row `r` of one object, as far as the scope has it. */
+export function isKey(sql: Sql, scope: Scope, key: ResourceKey): Fragment {
+  return sql`r.api_group = ${key.group} and r.kind = ${key.kind} and r.name = ${key.name}
+    and ${inTenant(sql, scope, key.tenant, sql`r.tenant`)}`;
+}
+
+/** How messages call an object, or all of a kind. */
+export function subject(about: { readonly kind: string; readonly name?: string }): string {
+  return about.name === undefined ? about.kind : `${about.kind} "${about.name}"`;
 }
 
 /** `and …` for each requirement of a label selector, on the column `labels` of `r`. */

@@ -1,29 +1,17 @@
-/**
- * The store of objects in PostgreSQL. Each write is one statement that carries its own preconditions; the triggers of
- * `sql/0003_resource.sql` hold what no writer may bypass.
- */
+/** The store of objects in PostgreSQL: its reads are here, its writes in `resource-writes.ts`. */
 
-import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
+import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { listAtHead } from '#adapters/postgres/listing.ts';
-import { inTenant, shownColumns, storedColumns } from '#adapters/postgres/resource-columns.ts';
+import { dryRunWrites } from '#adapters/postgres/dry-run.ts';
+import { isKey, shownColumns, storedColumns, subject } from '#adapters/postgres/resource-columns.ts';
+import { resourceWrites } from '#adapters/postgres/resource-writes.ts';
 import { sessionsBeside } from '#adapters/postgres/session.ts';
 import { snapshotAtHead } from '#adapters/postgres/snapshot.ts';
+import { undoneBeside } from '#adapters/postgres/undone.ts';
 import type { TurnsOptions } from '#adapters/postgres/turns.ts';
-import { type Scope, seesTenant } from '#core/identity.ts';
-import type {
-  DesiredState,
-  ListPage,
-  ListParams,
-  NewResource,
-  Preconditions,
-  ResourceStore,
-  Snapshot,
-} from '#core/ports/resources.ts';
+import type { Scope } from '#core/identity.ts';
+import type { ListPage, ListParams, ResourceStore, Snapshot } from '#core/ports/resources.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
-import { StatusError } from '#core/status-error.ts';
-
-/** A written row, or the row as it was found when the write did not happen. */
-type WrittenRow = ResourceRow & { readonly outcome: 'written' | 'marked' | 'gone' | 'kept' };
 
 /** Snapshots are held for as long as clients take to read them. */
 const SNAPSHOTS: TurnsOptions = { maxOpen: 16, maxPerOwner: 6, patienceMs: 2_000 };
@@ -31,6 +19,9 @@ const SNAPSHOTS: TurnsOptions = { maxOpen: 16, maxPerOwner: 6, patienceMs: 2_000
 export function postgresResources(sql: Sql): ResourceStore {
   const sessions = sessionsBeside(sql, SNAPSHOTS);
   return {
+    ...resourceWrites(sql),
+    dryRun: dryRunWrites(undoneBeside(sql)),
+
     async get(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined> {
       return guarded(subject(key), async () => {
         const [row] = await sql<ResourceRow[]>`
@@ -58,143 +49,5 @@ export function postgresResources(sql: Sql): ResourceStore {
     ): Promise<Snapshot> {
       return snapshotAtHead(sessions, scope, kinds);
     },
-
-    async create(scope: Scope, resource: NewResource): Promise<ResourceRow> {
-      if (!seesTenant(scope, resource.tenant)) {
-        throw new StatusError('NotFound', `tenant "${resource.tenant}" does not exist`);
-      }
-      return guarded(subject(resource), async () => {
-        // uid, versions and times are the triggers'; the columns need no value here.
-        const [row] = await sql<ResourceRow[]>`
-          with r as (
-            insert into plumbline.resource (tenant, api_group, kind, name, finalizers, labels, annotations,
-              owner_references, spec)
-            values (${resource.tenant}, ${resource.group}, ${resource.kind}, ${resource.name},
-              ${[...resource.finalizers]}::text[], ${resource.labels}::text::jsonb,
-              ${resource.annotations}::text::jsonb, ${resource.ownerReferences}::text::jsonb,
-              ${resource.spec}::text::jsonb)
-            returning *
-          )
-          select ${shownColumns(sql)} from r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;
-        if (!row) throw new Error('insert returned no row');
-        return row;
-      });
-    },
-
-    async update(
-      scope: Scope,
-      key: ResourceKey,
-      state: DesiredState,
-      preconditions: Preconditions,
-    ): Promise<ResourceRow> {
-      return write(
-        scope,
-        key,
-        preconditions,
-        sql`finalizers = ${[...state.finalizers]}::text[], labels = ${state.labels}::text::jsonb,
-          annotations = ${state.annotations}::text::jsonb, owner_references = ${state.ownerReferences}::text::jsonb,
-          spec = ${state.spec}::text::jsonb`,
-      );
-    },
-
-    async updateStatus(
-      scope: Scope,
-      key: ResourceKey,
-      status: string,
-      preconditions: Preconditions,
-    ): Promise<ResourceRow> {
-      return write(scope, key, preconditions, sql`status = ${status}::text::jsonb`);
-    },
-
-    async delete(
-      scope: Scope,
-      key: ResourceKey,
-      preconditions: Preconditions,
-    ): Promise<{ readonly row: ResourceRow; readonly gone: boolean }> {
-      const row = await guarded(subject(key), async () => {
-        const [found] = await sql<WrittenRow[]>`
-          with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for update),
-          gone as (
-            delete from plumbline.resource r using target t
-            where r.uid = t.uid and t.finalizers = '{}' and ${holds(sql, preconditions)} returning r.*
-          ),
-          marked as (
-            update plumbline.resource r set deletion_timestamp = clock_timestamp() from target t
-            where r.uid = t.uid and t.finalizers <> '{}' and t.deletion_timestamp is null
-              and ${holds(sql, preconditions)} returning r.*
-          ),
-          done as (
-            select 'gone' as outcome, * from gone union all select 'marked', * from marked union all
-            select 'kept', * from target where not exists (select from gone) and not exists (select from marked)
-          )
-          select r.outcome, ${shownColumns(sql)}
-          from done r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;
-        return found;
-      });
-      const written = judge(row, key, preconditions);
-      return { row: written, gone: written.outcome === 'gone' };
-    },
   };
-
-  async function write(
-    scope: Scope,
-    key: ResourceKey,
-    preconditions: Preconditions,
-    assignments: Fragment,
-  ): Promise<ResourceRow> {
-    const row = await guarded(subject(key), async () => {
-      const [found] = await sql<WrittenRow[]>`
-        with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for no key update),
-        written as (
-          update plumbline.resource r set ${assignments} from target t
-          where r.uid = t.uid and ${holds(sql, preconditions)} returning r.*
-        ),
-        done as (
-          select 'written' as outcome, * from written union all
-          select 'kept', * from target where not exists (select from written)
-        )
-        select r.outcome, ${shownColumns(sql)}
-        from done r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;
-      return found;
-    });
-    return judge(row, key, preconditions);
-  }
-}
-
-/** A write that found its row but did not happen was either refused by a precondition, or would have changed nothing. */
-function judge(row: WrittenRow | undefined, key: ResourceKey, { uid, resourceVersion }: Preconditions): WrittenRow {
-  if (!row)
-    throw new StatusError('NotFound', `${subject(key)} not found`, { details: { name: key.name, kind: key.kind } });
-  if (row.outcome !== 'kept') return row;
-  if (uid !== undefined && row.uid !== uid) {
-    throw new StatusError(
-      'Conflict',
-      `${subject(key)}: the UID in the precondition (${uid}) is not the object's (${row.uid}); it might have been deleted and then recreated`,
-      { details: { name: key.name, kind: key.kind, uid: row.uid } },
-    );
-  }
-  if (resourceVersion !== undefined && row.resourceVersion !== resourceVersion) {
-    throw new StatusError(
-      'Conflict',
-      `${subject(key)}: the object has been modified (resourceVersion ${row.resourceVersion}, not ${resourceVersion}); read it again and apply your changes to the latest version`,
-      { details: { name: key.name, kind: key.kind, uid: row.uid } },
-    );
-  }
-  return row;
-}
-
-function isKey(sql: Sql, scope: Scope, key: ResourceKey): Fragment {
-  return sql`r.api_group = ${key.group} and r.kind = ${key.kind} and r.name = ${key.name}
-    and ${inTenant(sql, scope, key.tenant, sql`r.tenant`)}`;
-}
-
-/** Preconditions on the locked row `t`. The versions are compared as text: any text that is not the version is stale. */
-function holds(sql: Sql, { uid, resourceVersion }: Preconditions): Fragment {
-  return sql`true
-    ${uid === undefined ? sql`` : sql`and t.uid::text = ${uid}`}
-    ${resourceVersion === undefined ? sql`` : sql`and t.resource_version::text = ${resourceVersion}`}`;
-}
-
-function subject(about: { readonly kind: string; readonly name?: string }): string {
-  return about.name === undefined ? about.kind : `${about.kind} "${about.name}"`;
 }

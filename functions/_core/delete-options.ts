@@ -17,11 +17,19 @@ const FIELDS: ReadonlySet<string> = new Set([
   'dryRun',
 ]);
 
+/** The one value that there is: all stages of a write are run, and nothing is kept. */
+export const DRY_RUN_ALL = 'All';
+
+export interface DeleteOptions {
+  readonly preconditions: Preconditions;
+  readonly isDryRun: boolean;
+}
+
 /**
- * The conditions of a deletion. Unknown fields are refused: a misspelt condition would be none.
- * @throws {StatusError} Invalid with one cause per field; BadRequest for a dry run.
+ * How a deletion is asked for. Unknown fields are refused: a misspelt condition would be none.
+ * @throws {StatusError} Invalid with one cause per field; BadRequest for a dry run of no known kind.
  */
-export function readDeleteOptions(body: JsonObject): Preconditions {
+export function readDeleteOptions(body: JsonObject): DeleteOptions {
   const causes: StatusCause[] = [];
   for (const key of Object.keys(body)) {
     if (!FIELDS.has(key)) report('FieldValueForbidden', key.slice(0, 100), 'unknown field');
@@ -31,8 +39,9 @@ export function readDeleteOptions(body: JsonObject): Preconditions {
   if (propagationPolicy !== null && !PROPAGATION_POLICIES.some((known) => known === propagationPolicy)) {
     report('FieldValueNotSupported', 'propagationPolicy', `must be one of ${PROPAGATION_POLICIES.join(', ')}`);
   }
-  if (isJsonArray(dryRun) ? dryRun.length > 0 : dryRun !== null) {
-    throw new StatusError('BadRequest', 'dryRun is not supported; nothing was deleted');
+  const dryRuns = isJsonArray(dryRun) ? dryRun : [];
+  if ((dryRun !== null && !isJsonArray(dryRun)) || dryRuns.some((value) => value !== DRY_RUN_ALL)) {
+    throw new StatusError('BadRequest', `dryRun must be ["${DRY_RUN_ALL}"], or empty; nothing was deleted`);
   }
   const conditions = body['preconditions'] ?? {};
   if (!isJsonObject(conditions)) report('FieldValueTypeInvalid', 'preconditions', 'must be an object');
@@ -43,7 +52,7 @@ export function readDeleteOptions(body: JsonObject): Preconditions {
     }
   }
   if (causes.length > 0) throw invalid('DeleteOptions', causes);
-  return preconditions;
+  return { preconditions, isDryRun: dryRuns.length > 0 };
 
   function report(reason: string, field: string, message: string): void {
     causes.push({ reason, message, field });

@@ -24,9 +24,17 @@ export const MAX_ANNOTATIONS_BYTES: number = 256 * 1024;
 
 const OWNER_TEXTS = ['apiVersion', 'kind', 'name', 'uid'] as const;
 const OWNER_FLAGS = ['controller', 'blockOwnerDeletion'] as const;
+const OWNER_FIELDS: ReadonlySet<string> = new Set([...OWNER_TEXTS, ...OWNER_FLAGS]);
 
-/** Reads and checks them; adds to `causes` what is wrong. What is absent or null is empty. */
-export function readChosenMetadata(metadata: JsonObject, causes: StatusCause[]): ChosenMetadata {
+/**
+ * Reads and checks them; adds to `causes` what is wrong, and to `unknownFields` what is left out. What is absent or null
+ * is empty.
+ */
+export function readChosenMetadata(
+  metadata: JsonObject,
+  causes: StatusCause[],
+  unknownFields: string[],
+): ChosenMetadata {
   return {
     labels: labels(metadata['labels']),
     annotations: annotations(metadata['annotations']),
@@ -110,12 +118,11 @@ export function readChosenMetadata(metadata: JsonObject, causes: StatusCause[]):
       if (flag !== null && typeof flag !== 'boolean')
         report('FieldValueTypeInvalid', [...at, field], 'must be true or false');
     }
+    const known = Object.entries(value).filter(([field]) => OWNER_FIELDS.has(field));
     for (const field of Object.keys(value)) {
-      const isKnown = [...OWNER_TEXTS, ...OWNER_FLAGS].some((known) => known === field);
-      if (!isKnown) report('FieldValueForbidden', [...at, field], 'unknown field');
+      if (!OWNER_FIELDS.has(field)) unknownFields.push(fieldPath(['metadata', ...at, field]));
     }
-    const known = Object.entries(value).filter(([, part]) => part !== null);
-    return Object.fromEntries(known) as unknown as OwnerReference;
+    return Object.fromEntries(known.filter(([, part]) => part !== null)) as unknown as OwnerReference;
   }
 
   function list(field: string, value: JsonValue | undefined): readonly JsonValue[] {

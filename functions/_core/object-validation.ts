@@ -3,6 +3,7 @@
  * that clients send back (uid, generation, timestamps …) are never trusted: they are conditions, or nothing.
  */
 
+import { fieldPath } from '#core/field-path.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts';
 import { apiVersionOf, type Kind } from '#core/kind.ts';
 import { isResourceVersion } from '#core/names.ts';
@@ -29,6 +30,8 @@ export interface ObjectRequest {
   readonly hasDeletionTimestamp: boolean;
   readonly chosen: ChosenMetadata;
   readonly spec: JsonObject | undefined;
+  /** Fields outside of spec and status that do not exist. */
+  readonly unknownFields: readonly string[];
 }
 
 /** A status as a controller reports it. */
@@ -64,12 +67,11 @@ const METADATA_FIELDS: ReadonlySet<string> = new Set([
 export function readObject(body: JsonObject, address: ObjectAddress): ObjectRequest {
   const causes: StatusCause[] = [];
   const metadata = partOf(body, 'metadata', causes) ?? {};
-  forbidUnknown(body, TOP_FIELDS, '');
-  forbidUnknown(metadata, METADATA_FIELDS, 'metadata.');
+  const unknownFields = [...unknownIn(body, TOP_FIELDS), ...unknownIn(metadata, METADATA_FIELDS, 'metadata')];
   checkAddress(body, metadata, address);
 
   const preconditions = readPreconditions(metadata, 'metadata', causes);
-  const chosen = readChosenMetadata(metadata, causes);
+  const chosen = readChosenMetadata(metadata, causes, unknownFields);
   const spec = partOf(body, 'spec', causes);
   refuse(causes, address, metadata);
   return {
@@ -79,14 +81,12 @@ export function readObject(body: JsonObject, address: ObjectAddress): ObjectRequ
     hasDeletionTimestamp: (metadata['deletionTimestamp'] ?? null) !== null,
     chosen,
     spec,
+    unknownFields,
   };
+}
 
-  function forbidUnknown(parent: JsonObject, known: ReadonlySet<string>, prefix: string): void {
-    for (const key of Object.keys(parent)) {
-      if (known.has(key)) continue;
-      causes.push({ reason: 'FieldValueForbidden', message: 'unknown field', field: `${prefix}${key.slice(0, 100)}` });
-    }
-  }
+function unknownIn(parent: JsonObject, known: ReadonlySet<string>, ...at: string[]): string[] {
+  return Object.keys(parent).flatMap((key) => (known.has(key) ? [] : [fieldPath([...at, key])]));
 }
 
 /** Reads what counts of an object that is sent to `/status`. @throws {StatusError} as `readObject` does. */

@@ -16,7 +16,9 @@ export function resourceJson(row: ResourceRow): string {
   let json = `{"apiVersion":${JSON.stringify(`${row.group}/${row.version}`)},"kind":${JSON.stringify(row.kind)}`;
   json += `,"metadata":{"name":${JSON.stringify(row.name)}`;
   if (row.tenant !== SYSTEM_TENANT) json += `,"namespace":${JSON.stringify(row.tenant)}`;
-  json += `,"uid":"${row.uid}","resourceVersion":"${row.resourceVersion}","generation":${row.generation}`;
+  json += `,"uid":"${row.uid}"`;
+  if (row.resourceVersion !== '') json += `,"resourceVersion":"${row.resourceVersion}"`;
+  json += `,"generation":${row.generation}`;
   json += `,"creationTimestamp":"${seconds(row.creationTimestamp)}"`;
   if (row.deletionTimestamp) {
     json += `,"deletionTimestamp":"${seconds(row.deletionTimestamp)}","deletionGracePeriodSeconds":0`;

@@ -13,7 +13,7 @@ export interface ResourceRow {
   readonly version: string;
   readonly kind: string;
   readonly name: string;
-  /** Decimal; larger means later, for one object. */
+  /** Decimal; larger means later, for one object. Empty where a dry run would have created it. */
   readonly resourceVersion: string;
   readonly generation: number;
   readonly creationTimestamp: Date;

@@ -32,6 +32,15 @@ export function keepSecretsInLists(
   return keep(current, next, pathsBelow(root, secretPaths), true) as JsonObject;
 }
 
+/** The document as readers see it: without its secrets, as the database leaves them out. */
+export function shownDocument(
+  root: 'spec' | 'status',
+  document: JsonObject,
+  secretPaths: readonly string[],
+): JsonObject {
+  return withoutSecrets(document, pathsBelow(root, secretPaths)) as JsonObject;
+}
+
 /**
  * The secrets of a document and nothing else. Elements of lists keep their places, so that they can be put beside what a
  * reader sees; elements without a secret are empty objects.

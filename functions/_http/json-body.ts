@@ -3,7 +3,7 @@
 import type { Context } from 'hono';
 
 import type { HttpEnv } from '#http/app.ts';
-import { isJsonObject, type JsonObject } from '#core/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts';
 import { StatusError } from '#core/status-error.ts';
 import { parseStrictJson } from '#core/strict-json.ts';
 
@@ -23,25 +23,49 @@ export async function readJsonBody(c: Context<HttpEnv>, contentType: string): Pr
 
 /** The same; undefined when there is no body, whatever type it claims. */
 export async function readOptionalJsonBody(c: Context<HttpEnv>, contentType: string): Promise<JsonObject | undefined> {
+  const body = await readTypedBody(c, [contentType]);
+  return body && objectOf(body.value);
+}
+
+/** A body of one of several types, which say what it means. */
+export interface TypedBody<Type extends string> {
+  readonly type: Type;
+  readonly value: JsonValue;
+}
+
+/**
+ * The body with its type, whatever JSON it is; undefined when there is none.
+ * @throws {StatusError} as `readJsonBody` does.
+ */
+export async function readTypedBody<const Type extends string>(
+  c: Context<HttpEnv>,
+  types: readonly Type[],
+): Promise<TypedBody<Type> | undefined> {
   const encoding = c.req.header('content-encoding') ?? 'identity';
   if (encoding !== 'identity') throw unsupported('Content-Encoding', encoding, 'bodies without compression');
   const bytes = await readBytes(c.req.raw);
   if (bytes.byteLength === 0) return undefined;
-  checkContentType(c.req.header('content-type'), contentType);
-  const body = parseStrictJson(decode(bytes));
-  if (!isJsonObject(body)) throw new StatusError('BadRequest', 'the body must be a JSON object');
-  return body;
+  const type = contentTypeOf(c.req.header('content-type'), types);
+  return { type, value: parseStrictJson(decode(bytes)) };
 }
 
-function checkContentType(header: string | undefined, expected: string): void {
+/** @throws {StatusError} BadRequest */
+export function objectOf(value: JsonValue): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new StatusError('BadRequest', 'the body must be a JSON object');
+}
+
+function contentTypeOf<Type extends string>(header: string | undefined, accepted: readonly Type[]): Type {
   const [type = '', ...parameters] = (header ?? '')
     .toLowerCase()
     .split(';')
     .map((part) => part.trim());
-  if (type !== expected) throw unsupported('Content-Type', header, `the type ${expected}`);
+  const found = accepted.find((each) => each === type);
+  if (found === undefined) throw unsupported('Content-Type', header, `the type ${accepted.join(' or ')}`);
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))
     throw unsupported('Content-Type', header, 'UTF-8');
+  return found;
 }
 
 function unsupported(field: string, value: string | undefined, accepted: string): StatusError {

@@ -19,4 +19,6 @@ export interface ApiDeps extends HttpDeps {
   readonly authenticate: MiddlewareHandler<HttpEnv>;
   /** Shown at `/`. */
   readonly version: string;
+  /** Ends names that are made of `generateName`. @default five random letters */
+  readonly nameSuffix?: () => string;
 }

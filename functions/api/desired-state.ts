@@ -2,13 +2,15 @@
 
 import { forbidden } from '#http/authorize.ts';
 import { MAX_BODY_BYTES } from '#http/json-body.ts';
+import type { FieldValidation } from '#functions/api/field-validation.ts';
 import type { ObjectTarget } from '#functions/api/target.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
+import { validateKnownFields } from '#core/known-fields.ts';
 import type { ChosenMetadata } from '#core/object-metadata.ts';
 import { subjectOf, type ObjectAddress } from '#core/object-validation.ts';
 import type { DesiredState } from '#core/ports/resources.ts';
 import type { JsonText } from '#core/resource.ts';
-import { validateDocument } from '#core/schema-causes.ts';
+
 import { invalid, StatusError } from '#core/status-error.ts';
 
 /** The texts that the store takes. */
@@ -22,9 +24,18 @@ export function desiredState(chosen: ChosenMetadata, spec: JsonText): DesiredSta
   };
 }
 
-/** The spec of a new object. @throws {StatusError} Invalid */
-export function newSpec(address: ObjectAddress, name: string, wanted: JsonObject): JsonText {
-  const { document, causes } = validateDocument('spec', wanted, address.kind.spec, address.kind.redact);
+/** The spec of a new object. @throws {StatusError} Invalid; BadRequest for unknown fields, where they are errors. */
+export function newSpec(address: ObjectAddress, name: string, wanted: JsonObject, fields: FieldValidation): JsonText {
+  const { kind } = address;
+  const { document, causes, unknown } = validateKnownFields(
+    'spec',
+    wanted,
+    kind.spec,
+    kind.redact,
+    fields.coversRefused,
+  );
+  fields.found(unknown);
+  fields.refuse();
   if (causes) throw invalid(subjectOf({ ...address, name }), causes);
   return bounded('spec', JSON.stringify(document));
 }
@@ -33,23 +44,38 @@ export function newSpec(address: ObjectAddress, name: string, wanted: JsonObject
  * The spec of an object that has one. A spec that stays as it is stays word for word, also where the schema has become
  * stricter since: finalizers must come off, and labels change, whatever the schema says today.
  * @param readCurrent gives the stored spec; called only where the answer depends on it.
- * @throws {StatusError} Invalid; Forbidden when the spec changes and the caller may write metadata alone.
+ * @throws {StatusError} Invalid; BadRequest for unknown fields, where they are errors; Forbidden when the spec changes and
+ * the caller may write metadata alone.
  */
 export async function changedSpec(
   { kind, caller, key, address }: ObjectTarget,
   wanted: JsonObject,
-  mayChange: boolean,
+  { mayChange, fields }: { readonly mayChange: boolean; readonly fields: FieldValidation },
   current: JsonText | (() => Promise<JsonText>),
 ): Promise<JsonText> {
-  const validated = validateDocument('spec', wanted, kind.spec, kind.redact);
-  const isPlain = validated.document !== undefined && sameJson(validated.document, wanted);
+  const { document, causes, unknown } = validateKnownFields(
+    'spec',
+    wanted,
+    kind.spec,
+    kind.redact,
+    fields.coversRefused,
+  );
+  const isPlain = document !== undefined && sameJson(document, wanted);
   if (typeof current === 'string' || !isPlain || !mayChange) {
     const stored = typeof current === 'string' ? current : await current();
-    if (sameJson(parseJsonObject(stored), wanted)) return stored;
+    const before = parseJsonObject(stored);
+    if (sameJson(before, wanted)) {
+      fields.refuse();
+      return stored;
+    }
+    fields.found(unknown);
+    fields.refuse();
+    if (document !== undefined && sameJson(before, document)) return stored;
   }
+  fields.refuse();
   if (!mayChange) throw forbidden(caller, 'change the spec of', kind, key.tenant);
-  if (validated.causes) throw invalid(subjectOf(address), validated.causes);
-  return bounded('spec', JSON.stringify(validated.document));
+  if (causes) throw invalid(subjectOf(address), causes);
+  return bounded('spec', JSON.stringify(document));
 }
 
 /** @throws {StatusError} RequestEntityTooLarge: patches and defaults can grow what a body could not hold. */

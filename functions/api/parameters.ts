@@ -4,8 +4,10 @@ import type { Context } from 'hono';
 
 import type { HttpEnv } from '#http/app.ts';
 import { integerParameter, textParameter, wordParameter } from '#http/query.ts';
+import { DRY_RUN_ALL } from '#core/delete-options.ts';
 import { parseFieldSelector, type FieldSelector } from '#core/field-selector.ts';
 import { parseLabelSelector, type LabelSelector } from '#core/label-selector.ts';
+import type { ResourceStore, ResourceWrites } from '#core/ports/resources.ts';
 import { StatusError } from '#core/status-error.ts';
 
 export const MAX_LIST_LIMIT: number = 1000;
@@ -50,8 +52,16 @@ export function listQuery(c: Context<HttpEnv>): ListQuery {
   };
 }
 
-/** A dry run that was not one would be a write that nobody wanted. */
-export function refuseDryRun(c: Context<HttpEnv>): void {
-  const isAsked = (c.req.queries('dryRun') ?? []).some((value) => value !== '');
-  if (isAsked) throw new StatusError('BadRequest', 'dryRun is not supported; nothing was written');
+/**
+ * Where a write goes: to the store, or to its dry run when the query asks for one.
+ * @throws {StatusError} BadRequest: a dry run that was not one would be a write that nobody wanted.
+ */
+export function writesFor(c: Context<HttpEnv>, store: ResourceStore, isDryRun: boolean = false): ResourceWrites {
+  const values = (c.req.queries('dryRun') ?? []).filter((value) => value !== '');
+  const unknown = values.find((value) => value !== DRY_RUN_ALL);
+  if (unknown !== undefined) {
+    const shown = JSON.stringify(unknown.slice(0, 100));
+    throw new StatusError('BadRequest', `the query parameter "dryRun" is ${shown}; allowed is "${DRY_RUN_ALL}"`);
+  }
+  return isDryRun || values.length > 0 ? store.dryRun : store;
 }

@@ -9,16 +9,18 @@ import { StatusError } from '#core/status-error.ts';
 /** So many writers may come first. Each lost attempt is another writer's success. */
 const MAX_ATTEMPTS = 32;
 
-/**
- * @param asked what the patch itself demands; a patch that names a resourceVersion is tried once.
- * @param write changes the object that was read, under the given conditions.
- * @throws {StatusError} NotFound; Conflict when the patch's own conditions fail, or too many writers came first.
- */
+/** What a patch makes of the object that was read. */
+export interface Change {
+  /** What the patch itself demands; what it does not, is demanded as it was read. */
+  readonly preconditions: Preconditions;
+  write(conditions: Preconditions): Promise<ResourceRow>;
+}
+
+/** @throws {StatusError} NotFound; Conflict when the patch's own conditions fail, or too many writers came first. */
 export async function patchObject(
   store: ResourceStore,
   target: ObjectTarget,
-  asked: Preconditions,
-  write: (current: ResourceRow, preconditions: Preconditions) => Promise<ResourceRow>,
+  change: (current: ResourceRow) => Promise<Change>,
 ): Promise<ResourceRow> {
   const { kind, scope, key } = target;
   let lost: { readonly error: StatusError; readonly resourceVersion: string } | undefined;
@@ -28,19 +30,15 @@ export async function patchObject(
     const { resourceVersion } = current;
     // Nobody wrote in between: the conflict was not about versions, and would come again.
     if (lost?.resourceVersion === resourceVersion) throw lost.error;
+    const { preconditions, write } = await change(current);
     try {
-      return await aboutObject(target, write(current, { resourceVersion, ...asked }));
+      return await aboutObject(target, write({ resourceVersion, ...preconditions }));
     } catch (error) {
-      const isLost = error instanceof StatusError && error.reason === 'Conflict' && asked.resourceVersion === undefined;
-      if (!isLost) throw error;
+      if (!(error instanceof StatusError) || error.reason !== 'Conflict') throw error;
+      if ((preconditions.resourceVersion ?? resourceVersion) !== resourceVersion) throw error;
       lost = { error, resourceVersion };
     }
   }
-  throw new StatusError(
-    'Conflict',
-    `${MAX_ATTEMPTS} other writers changed ${kind.kind} "${key.name}" first; try again`,
-    {
-      cause: lost?.error,
-    },
-  );
+  const message = `${MAX_ATTEMPTS} other writers changed ${kind.kind} "${key.name}" first; try again`;
+  throw new StatusError('Conflict', message, { cause: lost?.error });
 }

@@ -3,7 +3,8 @@
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { aboutObject } from '#functions/api/errors.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
+import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
+import { writesFor } from '#functions/api/parameters.ts';
 import { isTenantKind, objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
 import { readOptionalJsonBody } from '#http/json-body.ts';
@@ -20,10 +21,13 @@ export function removeObject({ store, kinds }: ApiDeps): MethodHandler {
     const { kind, caller, scope, key } = target;
     authorize(caller, 'delete', kind, key.tenant);
     refuseBuiltIn(target);
-    refuseDryRun(c);
     wordParameter(c, 'propagationPolicy', PROPAGATION_POLICIES);
-    const preconditions = readDeleteOptions((await readOptionalJsonBody(c, 'application/json')) ?? {});
-    const { row, gone } = await aboutObject(target, store.delete(scope, key, preconditions));
+    const { preconditions: asked, isDryRun } = readDeleteOptions(
+      (await readOptionalJsonBody(c, 'application/json')) ?? {},
+    );
+    const preconditions = withIfMatch(asked, ifMatch(c));
+    const writes = writesFor(c, store, isDryRun);
+    const { row, gone } = await aboutObject(target, writes.delete(scope, key, preconditions));
     return answerObject(c, row, gone ? 200 : 202);
   };
 }

@@ -4,7 +4,9 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
+import { fieldValidation } from '#functions/api/field-validation.ts';
+import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
+import { writesFor } from '#functions/api/parameters.ts';
 import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize, may } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
@@ -25,9 +27,12 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'metadata', kind, key.tenant);
-    refuseDryRun(c);
+    const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
     const request = readObject(await readJsonBody(c, 'application/json'), address);
-    requireResourceVersion(address, request.preconditions);
+    fields.found(request.unknownFields);
+    const preconditions = withIfMatch(request.preconditions, ifMatch(c));
+    requireResourceVersion(address, preconditions);
 
     const hasSecrets = kind.redact.some((path) => path.startsWith('spec.'));
     const current = hasSecrets || request.hasDeletionTimestamp ? await read(target) : undefined;
@@ -37,13 +42,11 @@ export function replaceObject({ store, kinds }: ApiDeps): MethodHandler {
     const spec = await changedSpec(
       target,
       wanted,
-      may(caller, 'update', { scope: kind.scope, tenant: key.tenant }),
+      { mayChange: may(caller, 'update', { scope: kind.scope, tenant: key.tenant }), fields },
       current ? current.spec : async () => (await read(target)).spec,
     );
-    const row = await aboutObject(
-      target,
-      store.update(scope, key, desiredState(request.chosen, spec), request.preconditions),
-    );
+    const row = await aboutObject(target, writes.update(scope, key, desiredState(request.chosen, spec), preconditions));
+    fields.warn();
     return answerObject(c, row);
   };
 

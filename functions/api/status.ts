@@ -4,21 +4,23 @@ import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { bounded } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
-import { refuseDryRun } from '#functions/api/parameters.ts';
-import { MERGE_PATCH } from '#functions/api/patch.ts';
+import { fieldValidation, type FieldValidation } from '#functions/api/field-validation.ts';
+import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
+import { writesFor } from '#functions/api/parameters.ts';
+import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
 import { requireResourceVersion } from '#functions/api/replace.ts';
 import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
 import type { MethodHandler } from '#http/methods.ts';
-import { isJsonObject, parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
-import { mergePatch } from '#core/merge-patch.ts';
+import { settleConditions } from '#core/conditions.ts';
+import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
+import { validateKnownFields } from '#core/known-fields.ts';
 import { readStatus, subjectOf } from '#core/object-validation.ts';
 import { checkObservedGeneration } from '#core/observed-generation.ts';
 import type { JsonText, ResourceRow } from '#core/resource.ts';
-import { validateDocument } from '#core/schema-causes.ts';
-import { keepSecrets, keepSecretsInLists } from '#core/secret-paths.ts';
+import { keepSecrets } from '#core/secret-paths.ts';
 import { invalid } from '#core/status-error.ts';
 
 /** Replaces the status, if the object still is what the controller read. */
@@ -27,8 +29,10 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'status', kind, key.tenant);
-    refuseDryRun(c);
-    const { preconditions, status } = readStatus(await readJsonBody(c, 'application/json'), address);
+    const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
+    const { preconditions: asked, status } = readStatus(await readJsonBody(c, 'application/json'), address);
+    const preconditions = withIfMatch(asked, ifMatch(c));
     requireResourceVersion(address, preconditions);
     if (status === undefined) {
       throw invalid(subjectOf(address), [{ reason: 'FieldValueRequired', message: 'required', field: 'status' }]);
@@ -36,37 +40,52 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     const current = await store.getForUpdate(scope, key);
     if (!current) throw objectNotFound(kind, key.name);
     const wanted = keepSecrets('status', parseJsonObject(current.status), status, kind.redact);
-    const text = checkedStatus(target, current, wanted);
-    return answerObject(c, await aboutObject(target, store.updateStatus(scope, key, text, preconditions)));
+    const text = checkedStatus(target, current, wanted, fields);
+    const row = await aboutObject(target, writes.updateStatus(scope, key, text, preconditions));
+    fields.warn();
+    return answerObject(c, row);
   };
 }
 
-/** Merges a patch into the status. What the patch says of other parts does not count. */
+/** Changes the status by a patch. What the patch says of other parts does not count. */
 export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
   return async (c) => {
     const target = objectTarget(c, kinds);
     const { kind, caller, scope, key, address } = target;
     authorize(caller, 'status', kind, key.tenant);
-    refuseDryRun(c);
-    const body = await readJsonBody(c, MERGE_PATCH);
-    const { preconditions, status: patch } = readStatus(body, address);
-    const removesAll = body['status'] === null;
+    const writes = writesFor(c, store);
+    const fields = fieldValidation(c);
+    const patch = await readPatch(c, kind);
+    const version = ifMatch(c);
 
-    const row = await patchObject(store, target, preconditions, (current, conditions) => {
-      const merged = removesAll ? {} : mergePatch(parseJsonObject(current.status), patch ?? {});
-      const wanted = isJsonObject(merged) ? merged : {};
-      const kept = keepSecretsInLists('status', parseJsonObject(current.status), wanted, kind.redact);
-      return store.updateStatus(scope, key, checkedStatus(target, current, kept), conditions);
+    const row = await patchObject(store, target, async (current) => {
+      const { preconditions: asked, status = {} } = readStatus(patch.apply(current), address);
+      const preconditions = withIfMatch(asked, version);
+      const text = checkedStatus(target, current, status, fields);
+      return { preconditions, write: (conditions) => writes.updateStatus(scope, key, text, conditions) };
     });
+    fields.warn();
     return answerObject(c, row);
   };
 }
 
 /** The status as it will be stored; one that stays as it is stays word for word. */
-function checkedStatus({ kind, address }: ObjectTarget, current: ResourceRow, wanted: JsonObject): JsonText {
+function checkedStatus(
+  { kind, address }: ObjectTarget,
+  current: ResourceRow,
+  reported: JsonObject,
+  fields: FieldValidation,
+): JsonText {
   const stored: JsonObject = parseJsonObject(current.status);
+  const wanted = settleConditions(stored, reported);
   if (sameJson(stored, wanted)) return current.status;
-  const { document = wanted, causes } = kind.status ? validateDocument('status', wanted, kind.status, kind.redact) : {};
+  const {
+    document = wanted,
+    causes,
+    unknown = [],
+  } = kind.status ? validateKnownFields('status', wanted, kind.status, kind.redact, fields.coversRefused) : {};
+  fields.found(unknown);
+  fields.refuse();
   if (causes) throw invalid(subjectOf(address), causes);
   // Where controllers run here, it is theirs: the store refuses any change of it, and says whose it is.
   if (kind.controllers.length === 0) {

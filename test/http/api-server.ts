@@ -43,10 +43,13 @@ export interface ApiServerOptions {
   readonly logger?: Logger;
   /** @default true */
   readonly withPublisher?: boolean;
+  /** See `ApiDeps`. */
+  readonly nameSuffix?: () => string;
 }
 
 export async function startApiServer({
   withPublisher = true,
+  nameSuffix,
   audience: ownAudience = 'public',
   logger = { ...silentLogger, error: (fields, message) => console.error(message, fields) },
 }: ApiServerOptions = {}): Promise<ApiServer> {
@@ -73,6 +76,7 @@ export async function startApiServer({
       blocks: noBlocks,
     }),
     version: 'test',
+    ...(nameSuffix && { nameSuffix }),
     logger,
   });
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });

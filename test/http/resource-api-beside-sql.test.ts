@@ -43,6 +43,20 @@ describe('the resource API beside raw SQL', () => {
     expect(await eventsOf(object.metadata.uid)).toEqual(['ADDED']);
   });
 
+  test('dry runs leave no event', async () => {
+    const object = await createWidget(world, { finalizers: ['example.dev/a'] }, { size: 1 });
+    const path = `${world.widget(object.metadata.name)}?dryRun=All`;
+    await world.editor.put(path, { ...object, spec: { size: 2 } });
+    await world.editor.patch(path, { spec: { size: 3 } });
+    await world.controller.patch(path.replace('?', '/status?'), { status: { ready: true } });
+    await world.editor.delete(path);
+    expect(await eventsOf(object.metadata.uid)).toEqual(['ADDED']);
+    const made = await world.editor.post(`${world.widgets}?dryRun=All`, { metadata: { name: uniqueName('w') } });
+    expect(await eventsOf(made.body.metadata.uid)).toEqual([]);
+    const left = await sql`select from plumbline.outbox where uid = ${made.body.metadata.uid}`;
+    expect(left.length).toBe(0);
+  });
+
   test('of two writers from the same state one leaves an event', async () => {
     const object = await createWidget(world);
     const path = world.widget(object.metadata.name);

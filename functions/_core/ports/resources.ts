@@ -68,25 +68,8 @@ export interface Snapshot {
   close(): Promise<void>;
 }
 
-export interface ResourceStore {
-  /** The current object, without its secret paths; undefined when the scope has none. */
-  get(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined>;
-
-  /** The current object with its secret paths: for a write that keeps what it does not name. Never shown. */
-  getForUpdate(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined>;
-
-  /**
-   * One page. It waits, one second at most, until what was committed when it began is published, so that a caller
-   * reads its own writes; then shows the state at the log's head.
-   */
-  list(scope: Scope, params: ListParams): Promise<ListPage>;
-
-  /** The state of the scope's open streams at their heads: what `initial=true` shows. Kinds: all when absent. */
-  snapshot(
-    scope: Scope,
-    kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
-  ): Promise<Snapshot>;
-
+/** How objects change. A write that is refused has changed nothing. */
+export interface ResourceWrites {
   /** @throws StatusError AlreadyExists; NotFound when the tenant does not exist; Conflict when it is being deleted. */
   create(scope: Scope, resource: NewResource): Promise<ResourceRow>;
 
@@ -105,4 +88,31 @@ export interface ResourceStore {
     key: ResourceKey,
     preconditions: Preconditions,
   ): Promise<{ readonly row: ResourceRow; readonly gone: boolean }>;
+}
+
+export interface ResourceStore extends ResourceWrites {
+  /** The current object, without its secret paths; undefined when the scope has none. */
+  get(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined>;
+
+  /** The current object with its secret paths: for a write that keeps what it does not name. Never shown. */
+  getForUpdate(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined>;
+
+  /**
+   * One page. It waits, one second at most, until what was committed when it began is published, so that a caller
+   * reads its own writes; then shows the state at the log's head.
+   */
+  list(scope: Scope, params: ListParams): Promise<ListPage>;
+
+  /** The state of the scope's open streams at their heads: what `initial=true` shows. Kinds: all when absent. */
+  snapshot(
+    scope: Scope,
+    kinds: readonly { readonly group: string; readonly kind: string }[] | undefined,
+  ): Promise<Snapshot>;
+
+  /**
+   * The same writes with nothing left of them: no change, no event. Each is refused for what would refuse the real one,
+   * and answers what that would, but for `resourceVersion`: the one before, empty for a creation.
+   * @throws StatusError TooManyRequests when too many are under way.
+   */
+  readonly dryRun: ResourceWrites;
 }

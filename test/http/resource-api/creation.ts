@@ -74,10 +74,37 @@ export function creation(open: OpenTarget): void {
   });
 
   test('needs a name', async () => {
-    for (const metadata of [undefined, {}, { name: '' }, { generateName: 'w-' }]) {
+    for (const metadata of [undefined, {}, { name: '' }, { generateName: '' }]) {
       const answer = await world.editor.post(world.widgets, { metadata, spec: {} });
       expectStatus(answer, 422, 'Invalid');
       expect(fieldsOf(answer)).toEqual(['metadata.name']);
+    }
+  });
+
+  test('of a generateName makes a name of the prefix and five random letters', async () => {
+    const names = new Set<string>();
+    for (let count = 0; count < 3; count++) {
+      const answer = await world.editor.post(world.widgets, { metadata: { generateName: 'job.x-' } });
+      expect(answer.status, answer.text).toBe(201);
+      expect(answer.body.metadata.name).toMatch(/^job\.x-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+      names.add(answer.body.metadata.name);
+    }
+    expect(names.size).toBe(3);
+  });
+
+  test('of a long generateName cuts the prefix, so that the name has 63 characters', async () => {
+    const answer = await world.editor.post(world.widgets, { metadata: { generateName: 'x'.repeat(200) } });
+    expect(answer.body.metadata.name).toMatch(/^x{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  });
+
+  test('takes the name where both are given, and refuses a prefix that no name can begin with', async () => {
+    const name = uniqueName('w');
+    const both = await world.editor.post(world.widgets, { metadata: { name, generateName: 'other-' } });
+    expect(both.body.metadata.name).toBe(name);
+    for (const generateName of ['-a', 'Upper', 'a..', 'a/b', ' ']) {
+      const answer = await world.editor.post(world.widgets, { metadata: { generateName } });
+      expectStatus(answer, 422, 'Invalid', 'DNS subdomain');
+      expect(fieldsOf(answer)).toEqual(['metadata.generateName']);
     }
   });
 }

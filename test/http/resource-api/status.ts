@@ -72,6 +72,27 @@ export function status(open: OpenTarget): void {
     expect((await world.controller.patch(path, { status: null })).body).not.toHaveProperty('status');
   });
 
+  test('conditions are stored by type, and a report of nothing new writes nothing', async () => {
+    const object = await createWidget(world);
+    const path = `${world.widget(object.metadata.name)}/status`;
+    const [synced, ready] = ['Synced', 'Ready'].map((type) => ({
+      type,
+      status: 'True',
+      reason: 'Done',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    }));
+    const first = await world.controller.put(path, { ...object, status: { conditions: [synced, ready] } });
+    expect(first.body.status.conditions).toEqual([ready, synced]);
+    const later = [synced, ready].map((condition) => ({ ...condition, lastTransitionTime: '2026-02-02T00:00:00Z' }));
+    expect((await world.controller.put(path, { ...first.body, status: { conditions: later } })).body).toEqual(
+      first.body,
+    );
+    expect((await world.controller.patch(path, { status: { conditions: later } })).body).toEqual(first.body);
+    const failed = { ...later[0], status: 'False' };
+    const changed = await world.controller.patch(path, { status: { conditions: [failed, later[1]] } });
+    expect(changed.body.status.conditions).toEqual([ready, failed]);
+  });
+
   test('observedGeneration never says more than there is, and never goes back', async () => {
     const object = await createWidget(world, {}, { size: 1 });
     const path = world.widget(object.metadata.name);

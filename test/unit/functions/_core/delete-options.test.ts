@@ -11,12 +11,13 @@ test('what Kubernetes clients send with a deletion is accepted', () => {
     gracePeriodSeconds: 0,
     dryRun: [],
   };
-  expect(readDeleteOptions(body)).toEqual({});
-  expect(readDeleteOptions({ preconditions: { uid: 'u-1', resourceVersion: '7' } })).toEqual({
+  expect(readDeleteOptions(body)).toEqual({ preconditions: {}, isDryRun: false });
+  expect(readDeleteOptions({ dryRun: ['All'] }).isDryRun).toBe(true);
+  expect(readDeleteOptions({ preconditions: { uid: 'u-1', resourceVersion: '7' } }).preconditions).toEqual({
     uid: 'u-1',
     resourceVersion: '7',
   });
-  expect(readDeleteOptions({ preconditions: { uid: null } })).toEqual({});
+  expect(readDeleteOptions({ preconditions: { uid: null } }).preconditions).toEqual({});
 });
 
 test.for<[JsonObject, number, string]>([
@@ -26,7 +27,8 @@ test.for<[JsonObject, number, string]>([
   [{ preconditions: [] }, 422, 'preconditions: must be an object'],
   [{ propagationPolicy: 'Sideways' }, 422, 'propagationPolicy: must be one of'],
   [{ kind: 'Widget' }, 422, 'kind: must be "DeleteOptions"'],
-  [{ dryRun: ['All'] }, 400, 'dryRun is not supported'],
+  [{ dryRun: ['Some'] }, 400, 'dryRun must be ["All"]'],
+  [{ dryRun: 'All' }, 400, 'dryRun must be ["All"]'],
 ])('%j is refused: a condition that is not understood must not be none', ([body, code, words]) => {
   expect(() => readDeleteOptions(body)).toThrow(
     expect.objectContaining({ code, message: expect.stringContaining(words) }),

@@ -49,6 +49,7 @@ describe('the body of a write', () => {
       hasDeletionTimestamp: false,
       chosen: { labels: {}, annotations: {}, finalizers: ['a/b', 'c'], ownerReferences: [] },
       spec: undefined,
+      unknownFields: [],
     });
   });
 
@@ -79,15 +80,9 @@ describe('the body of a write', () => {
       'metadata.ownerReferences[0].uid',
       'FieldValueRequired',
     ],
-    [
-      { ownerReferences: [{ apiVersion: 'v1', kind: 'A', name: 'a', uid: 'u', x: 1 }] },
-      'metadata.ownerReferences[0].x',
-      'FieldValueForbidden',
-    ],
     [{ resourceVersion: '007' }, 'metadata.resourceVersion', 'FieldValueInvalid'],
     [{ resourceVersion: 7 }, 'metadata.resourceVersion', 'FieldValueInvalid'],
     [{ resourceVersion: '9223372036854775808' }, 'metadata.resourceVersion', 'FieldValueInvalid'],
-    [{ color: 'blue' }, 'metadata.color', 'FieldValueForbidden'],
   ])('is refused by field: %j', ([metadata, field, reason]) => {
     expect(metadataCauses(metadata)).toEqual([[field, reason]]);
   });
@@ -104,14 +99,20 @@ describe('the body of a write', () => {
     expect(() => readObject({ metadata: { annotations: { a: 'x'.repeat(262_143) } } }, ADDRESS)).not.toThrow();
   });
 
+  test('names the fields that do not exist, and leaves them out', () => {
+    const owner = { apiVersion: 'v1', kind: 'A', name: 'a', uid: 'u' };
+    const metadata = { color: 'blue', ownerReferences: [{ ...owner, x: 1 }] };
+    const { unknownFields, chosen } = readObject({ metadata, 'a b': 1, data: {} }, ADDRESS);
+    expect(unknownFields).toEqual(['["a b"]', 'data', 'metadata.color', 'metadata.ownerReferences[0].x']);
+    expect(chosen.ownerReferences).toEqual([owner]);
+  });
+
   test('names every field that is wrong, wherever it lies', () => {
     const error = refusal({
       metadata: { labels: { a: 1, b: 'ok', 'c d': 'x' }, finalizers: [1] },
       spec: [],
-      extra: true,
     });
     expect(error.details?.causes?.map((cause) => cause.field)).toEqual([
-      'extra',
       'metadata.labels.a',
       'metadata.labels["c d"]',
       'metadata.finalizers[0]',
