@@ -11,6 +11,7 @@ import { createObject } from '#functions/api/create.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { listEvents, readEvent } from '#functions/api/events.ts';
 import { listObjects } from '#functions/api/list.ts';
+import { serveOpenApi } from '#functions/api/openapi/serve.ts';
 import { patchOne } from '#functions/api/patch.ts';
 import { readOne } from '#functions/api/read.ts';
 import { removeObject } from '#functions/api/remove.ts';
@@ -36,10 +37,14 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   });
   const secrets = onPrivateListener(methods({ GET: readSecrets(deps) }));
   const status = methods({ GET: readOne(deps), PUT: replaceStatus(deps), PATCH: patchStatus(deps) });
+  const openApi = serveOpenApi(deps);
 
   app.all('/', methods({ GET: (c) => c.json(about(deps.version)) }));
   app.use('/apis/*', deps.authenticate);
   app.use('/api/*', deps.authenticate);
+  app.use('/openapi/*', deps.authenticate);
+  app.all('/openapi/v3', methods({ GET: openApi.index }));
+  app.all('/openapi/v3/apis/:group/:version', methods({ GET: openApi.document }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
@@ -62,6 +67,7 @@ function about(version: string): object {
     links: {
       tenants: '/apis/plumbline.dev/v1/tenants',
       events: '/watch/v1/events',
+      openapi: '/openapi/v3',
     },
   };
 }

@@ -11,6 +11,7 @@ import { deletion } from '#test/http/resource-api/deletion.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
+import { openApi } from '#test/http/resource-api/openapi.ts';
 import { replacement } from '#test/http/resource-api/replacement.ts';
 import { requests } from '#test/http/resource-api/requests.ts';
 import { secretValues } from '#test/http/resource-api/secret-values.ts';
@@ -34,4 +35,5 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('identity', () => identity(open));
   describe('requests', () => requests(open));
   describe('bodies', () => bodies(open));
+  describe('OpenAPI', () => openApi(open));
 }
