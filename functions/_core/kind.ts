@@ -5,6 +5,7 @@
 
 import type * as v from 'valibot';
 
+import { isKindVersion } from '#core/kind-version.ts';
 import { dnsLabelProblem, dnsSubdomainProblem, domainQualifiedNameProblem } from '#core/names.ts';
 import { checkController, type Controller, type ControllerDefinition } from '#core/reconcile/controller.ts';
 
@@ -52,7 +53,6 @@ export interface Kind<Spec extends object = object, Status extends object = obje
   readonly controllers: readonly Controller<Spec, Status>[];
 }
 
-const VERSION = /^v[1-9][0-9]{0,3}((alpha|beta)[1-9][0-9]{0,3})?$/;
 const PASCAL_CASE = /^[A-Z][A-Za-z0-9]{0,62}$/;
 const SECRET_PATH = /^(spec|status)(\.(\*|[^.*\s]+))+$/;
 /** Words that stand in paths where a plural could stand. */
@@ -72,7 +72,7 @@ export function defineKind<Spec extends object, Status extends object = object>(
   check('group', group, dnsSubdomainProblem);
   if (typeof group === 'string' && !group.includes('.')) problems.push('group must be a domain, such as "example.dev"');
   check('version', version, (text) =>
-    VERSION.test(text) ? undefined : 'must look like "v1", "v2beta1" or "v1alpha3"',
+    isKindVersion(text) ? undefined : 'must look like "v1", "v2beta1" or "v1alpha3"',
   );
   check('kind', kind, (text) => (PASCAL_CASE.test(text) ? undefined : 'must be in PascalCase, such as "Widget"'));
   check('plural', plural, (text) =>

@@ -9,6 +9,7 @@ import type { Hono } from 'hono';
 
 import { createObject } from '#functions/api/create.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
+import { discovery } from '#functions/api/discovery.ts';
 import { listEvents, readEvent } from '#functions/api/events.ts';
 import { listObjects } from '#functions/api/list.ts';
 import { serveOpenApi } from '#functions/api/openapi/serve.ts';
@@ -37,14 +38,21 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   });
   const secrets = onPrivateListener(methods({ GET: readSecrets(deps) }));
   const status = methods({ GET: readOne(deps), PUT: replaceStatus(deps), PATCH: patchStatus(deps) });
+  const discover = discovery(deps);
   const openApi = serveOpenApi(deps);
 
   app.all('/', methods({ GET: (c) => c.json(about(deps.version)) }));
+  app.all('/version', methods({ GET: discover.version }));
   app.use('/apis/*', deps.authenticate);
   app.use('/api/*', deps.authenticate);
   app.use('/openapi/*', deps.authenticate);
   app.all('/openapi/v3', methods({ GET: openApi.index }));
   app.all('/openapi/v3/apis/:group/:version', methods({ GET: openApi.document }));
+  app.all('/api', methods({ GET: discover.coreVersions }));
+  app.all('/api/v1', methods({ GET: discover.coreResources }));
+  app.all('/apis', methods({ GET: discover.groups }));
+  app.all('/apis/:group', methods({ GET: discover.group }));
+  app.all(ROOT, methods({ GET: discover.resources }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));

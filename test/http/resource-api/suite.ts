@@ -8,6 +8,7 @@ import { describe } from 'vitest';
 import { bodies } from '#test/http/resource-api/bodies.ts';
 import { creation } from '#test/http/resource-api/creation.ts';
 import { deletion } from '#test/http/resource-api/deletion.ts';
+import { discovery } from '#test/http/resource-api/discovery.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
@@ -35,5 +36,6 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('identity', () => identity(open));
   describe('requests', () => requests(open));
   describe('bodies', () => bodies(open));
+  describe('discovery', () => discovery(open));
   describe('OpenAPI', () => openApi(open));
 }
