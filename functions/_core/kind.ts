@@ -36,6 +36,11 @@ export interface KindDefinition<Spec extends object, Status extends object> {
    * never read: no answer, event or log has them. A PUT that leaves one out keeps it.
    */
   readonly redact?: readonly string[];
+  /**
+   * Paths such as `spec.server`, whose values cannot change, come or go once the object is there: a write that tries is
+   * refused (422). A path stands for all that lies below it; elements of lists have no path. Raw SQL is not held to it.
+   */
+  readonly immutable?: readonly string[];
   /** Put on every new object, such as `example.dev/cleanup`, beside those of the controllers: for controllers elsewhere. */
   readonly finalizers?: readonly string[];
   readonly controllers?: readonly ControllerDefinition<Spec, Status>[];
@@ -44,10 +49,11 @@ export interface KindDefinition<Spec extends object, Status extends object> {
 /** A checked kind. Lists are there even when they are empty. */
 export interface Kind<Spec extends object = object, Status extends object = object> extends Omit<
   KindDefinition<Spec, Status>,
-  'singular' | 'redact' | 'finalizers' | 'controllers'
+  'singular' | 'redact' | 'immutable' | 'finalizers' | 'controllers'
 > {
   readonly singular: string;
   readonly redact: readonly string[];
+  readonly immutable: readonly string[];
   /** Those of the controllers too. */
   readonly finalizers: readonly string[];
   readonly controllers: readonly Controller<Spec, Status>[];
@@ -55,6 +61,7 @@ export interface Kind<Spec extends object = object, Status extends object = obje
 
 const PASCAL_CASE = /^[A-Z][A-Za-z0-9]{0,62}$/;
 const SECRET_PATH = /^(spec|status)(\.(\*|[^.*\s]+))+$/;
+const IMMUTABLE_PATH = /^spec(\.[^.*\s]+)+$/;
 /** Words that stand in paths where a plural could stand. */
 const RESERVED_PLURALS: readonly string[] = ['namespaces', 'status'];
 
@@ -65,7 +72,18 @@ const RESERVED_PLURALS: readonly string[] = ['namespaces', 'status'];
 export function defineKind<Spec extends object, Status extends object = object>(
   definition: KindDefinition<Spec, Status>,
 ): Kind<Spec, Status> {
-  const { group, version, kind, plural, scope, spec, status, redact = [], finalizers = [] } = definition;
+  const {
+    group,
+    version,
+    kind,
+    plural,
+    scope,
+    spec,
+    status,
+    redact = [],
+    immutable = [],
+    finalizers = [],
+  } = definition;
   const singular = definition.singular ?? lowerCase(kind);
   const problems: string[] = [];
 
@@ -87,6 +105,11 @@ export function defineKind<Spec extends object, Status extends object = object>(
       SECRET_PATH.test(text) ? undefined : 'must be a path below spec or status, such as "spec.users.*.token"',
     );
   }
+  for (const path of immutable) {
+    check('immutable', path, (text) =>
+      IMMUTABLE_PATH.test(text) ? undefined : 'must be a path below spec without "*", such as "spec.server"',
+    );
+  }
   for (const finalizer of finalizers) check('finalizers', finalizer, domainQualifiedNameProblem);
   if (new Set(finalizers).size < finalizers.length) problems.push('finalizers has the same name twice');
   const controllers = (definition.controllers ?? []).map((each) => checkController(group, each, problems));
@@ -104,6 +127,7 @@ export function defineKind<Spec extends object, Status extends object = object>(
     spec,
     ...(status && { status }),
     redact: Object.freeze([...redact]),
+    immutable: Object.freeze([...immutable]),
     finalizers: Object.freeze([...new Set([...finalizers, ...own])]),
     controllers: Object.freeze(controllers),
   });

@@ -3,6 +3,7 @@
 import { forbidden } from '#http/authorize.ts';
 import { MAX_BODY_BYTES } from '#http/json-body.ts';
 import type { ObjectTarget } from '#functions/api/target.ts';
+import { immutableCauses } from '#core/immutable-fields.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
 import type { ChosenMetadata } from '#core/object-metadata.ts';
 import { subjectOf, type ObjectAddress } from '#core/object-validation.ts';
@@ -43,13 +44,22 @@ export async function changedSpec(
 ): Promise<JsonText> {
   const validated = validateDocument('spec', wanted, kind.spec, kind.redact);
   const isPlain = validated.document !== undefined && sameJson(validated.document, wanted);
-  if (typeof current === 'string' || !isPlain || !mayChange) {
-    const stored = typeof current === 'string' ? current : await current();
-    if (sameJson(parseJsonObject(stored), wanted)) return stored;
-  }
+  const needsCurrent = !isPlain || !mayChange || kind.immutable.length > 0;
+  const stored = typeof current === 'string' || !needsCurrent ? current : await current();
+  if (typeof stored === 'string' && sameJson(parseJsonObject(stored), wanted)) return stored;
   if (!mayChange) throw forbidden(caller, 'change the spec of', kind, key.tenant);
   if (validated.causes) throw invalid(subjectOf(address), validated.causes);
+  if (typeof stored === 'string') refuseImmutable(address, parseJsonObject(stored), validated.document);
   return bounded('spec', JSON.stringify(validated.document));
+}
+
+/** A default that came after the object is no change. @throws {StatusError} Invalid */
+function refuseImmutable(address: ObjectAddress, stored: JsonObject, next: JsonObject): void {
+  const { immutable, spec, redact } = address.kind;
+  if (immutable.length === 0) return;
+  const { document: today = stored } = validateDocument('spec', stored, spec, redact);
+  const causes = immutableCauses(immutable, next, stored, today);
+  if (causes.length > 0) throw invalid(subjectOf(address), causes);
 }
 
 /** @throws {StatusError} RequestEntityTooLarge: patches and defaults can grow what a body could not hold. */

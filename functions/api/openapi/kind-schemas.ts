@@ -8,6 +8,7 @@ import {
   type GroupVersionKind,
   type SchemaObject,
 } from '#functions/api/openapi/schema-object.ts';
+import { IMMUTABLE } from '#core/immutable-fields.ts';
 import type { Kind } from '#core/kind.ts';
 
 /** The name of a kind's component, as Kubernetes makes them: `dev.example.v1.Widget`. */
@@ -27,6 +28,7 @@ export function addKindSchemas(kind: Kind, components: Components): void {
     status: documentSchema(kind.status, `${name}.status`, components),
   };
   mark(kind.redact, asSecret);
+  mark(kind.immutable, asImmutable);
   components[name] = {
     type: 'object',
     ...(documents.spec.description !== undefined && { description: documents.spec.description }),
@@ -60,12 +62,22 @@ export function addKindSchemas(kind: Kind, components: Components): void {
 
 /** What is said of a secret gives no value of it away. */
 function asSecret(schema: SchemaObject): void {
-  if (schema.$ref !== undefined) {
-    schema.allOf = [{ $ref: schema.$ref }];
-    delete schema.$ref;
-  }
+  letMark(schema);
   delete schema.default;
   delete schema.example;
   delete schema.examples;
   schema.writeOnly = true;
+}
+
+/** In the words of Kubernetes. @see https://kubernetes.io/docs/reference/using-api/cel/ */
+function asImmutable(schema: SchemaObject): void {
+  letMark(schema);
+  schema['x-kubernetes-validations'] = [{ rule: 'self == oldSelf', message: IMMUTABLE }];
+}
+
+/** What stands beside a `$ref` does not count. */
+function letMark(schema: SchemaObject): void {
+  if (schema.$ref === undefined) return;
+  schema.allOf = [{ $ref: schema.$ref }];
+  delete schema.$ref;
 }

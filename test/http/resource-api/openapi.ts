@@ -104,6 +104,19 @@ export function openApi(open: OpenTarget): void {
     expect(JSON.stringify(shipped.properties.status).match(/"writeOnly":true/g)).toHaveLength(1);
   });
 
+  test('an immutable field says so in the words of Kubernetes', async () => {
+    const { components } = await document('example.dev/v1');
+    const { spec } = components.schemas['dev.example.v1.Disk'].properties;
+    const immutable = [{ rule: 'self == oldSelf', message: 'field is immutable' }];
+    expect(spec.properties.zone).toEqual({ type: 'string', 'x-kubernetes-validations': immutable });
+    expect(spec.properties.encryption.properties.key).toEqual({
+      type: 'string',
+      writeOnly: true,
+      'x-kubernetes-validations': immutable,
+    });
+    expect(spec.properties.size).toEqual({ type: 'number' });
+  });
+
   describe('caching', () => {
     test('who has the document already is told so, without it', async () => {
       for (const path of [INDEX, `${INDEX}/apis/example.dev/v1`]) {

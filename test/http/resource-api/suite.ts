@@ -10,6 +10,7 @@ import { creation } from '#test/http/resource-api/creation.ts';
 import { deletion } from '#test/http/resource-api/deletion.ts';
 import { discovery } from '#test/http/resource-api/discovery.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
+import { immutableFields } from '#test/http/resource-api/immutable-fields.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
 import { openApi } from '#test/http/resource-api/openapi.ts';
@@ -33,6 +34,7 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('the shared tenant', () => sharedTenant(open));
   describe('secrets and schemas', () => secrets(open));
   describe('secret values', () => secretValues(open));
+  describe('immutable fields', () => immutableFields(open));
   describe('identity', () => identity(open));
   describe('requests', () => requests(open));
   describe('bodies', () => bodies(open));
