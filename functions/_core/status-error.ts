@@ -24,9 +24,13 @@ export const REASON_CODES = {
   TooManyRequests: 429,
   InternalError: 500,
   ServiceUnavailable: 503,
+  Timeout: 504,
 } as const;
 
 export type StatusReason = keyof typeof REASON_CODES;
+
+/** What passes by itself: the answer always says when to try again, in a second if it was not said. */
+const PASSING: readonly StatusReason[] = ['TooManyRequests', 'ServiceUnavailable', 'Timeout'];
 
 /** One field that is wrong: `reason` as in Kubernetes (`FieldValueInvalid`, `FieldValueRequired`, `FieldValueForbidden` …). */
 export interface StatusCause {
@@ -72,7 +76,8 @@ export class StatusError extends Error {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.code = REASON_CODES[reason];
-    this.details = options.details;
+    const isPassing = PASSING.includes(reason);
+    this.details = isPassing ? { retryAfterSeconds: 1, ...options.details } : options.details;
   }
 
   toBody(): StatusBody {

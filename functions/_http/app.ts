@@ -1,8 +1,12 @@
-/** What every HTTP function starts from: request ids, a line in the log, errors as `Status`, 404 for unknown routes. */
+/**
+ * What every HTTP function starts from: request ids, a line in the log, errors as `Status`, 404 for unknown routes, and
+ * nothing for caches to keep.
+ */
 
 import { Hono } from 'hono';
 
 import { answerError, answerNotFound } from '#http/errors.ts';
+import { noStore } from '#http/no-store.ts';
 import { requestId } from '#http/request-id.ts';
 import type { Caller } from '#core/identity.ts';
 import type { Logger } from '#core/ports/logger.ts';
@@ -19,6 +23,7 @@ export interface HttpDeps {
 export function createHttpApp({ logger }: HttpDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   app.use(requestId(logger));
+  app.use(noStore);
   app.onError((error, c) => answerError(c, error, logger));
   app.notFound((c) => answerNotFound(c));
   return app;

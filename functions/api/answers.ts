@@ -3,6 +3,7 @@
 import type { Context } from 'hono';
 
 import type { HttpEnv } from '#http/app.ts';
+import { lengthIfSmall } from '#http/compression.ts';
 import { resourceJson } from '#core/resource-json.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
@@ -26,7 +27,8 @@ export function answerList(c: Context<HttpEnv>, list: ListAnswer): Response {
     kind: `${list.kind}List`,
     metadata: { cursor: list.cursor, continue: list.continueToken },
   });
-  return c.body(`${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}\n`, 200, JSON_HEADERS);
+  const text = `${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}\n`;
+  return c.body(text, 200, { ...JSON_HEADERS, ...lengthIfSmall(text) });
 }
 
 /** Adds a `Warning` header. @see https://www.rfc-editor.org/rfc/rfc7234#section-5.5 */

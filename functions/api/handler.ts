@@ -6,6 +6,7 @@
  */
 
 import type { Hono } from 'hono';
+import { compress } from 'hono/compress';
 
 import { createObject } from '#functions/api/create.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
@@ -20,11 +21,13 @@ import { replaceObject } from '#functions/api/replace.ts';
 import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
+import { compressLarge } from '#http/compression.ts';
 import { methods } from '#http/methods.ts';
 
 export type { ApiDeps } from '#functions/api/deps.ts';
 
 const ROOT = '/apis/:group/:version';
+const LISTS = [`${ROOT}/namespaces/:tenant/:plural`, `${ROOT}/:plural`];
 
 /** A complete application: it answers every path, with 404 where there is nothing. */
 export function createApi(deps: ApiDeps): Hono<HttpEnv> {
@@ -46,6 +49,7 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.use('/apis/*', deps.authenticate);
   app.use('/api/*', deps.authenticate);
   app.use('/openapi/*', deps.authenticate);
+  app.use('/openapi/*', compress());
   app.all('/openapi/v3', methods({ GET: openApi.index }));
   app.all('/openapi/v3/apis/:group/:version', methods({ GET: openApi.document }));
   app.all('/api', methods({ GET: discover.coreVersions }));
@@ -56,6 +60,7 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
+  for (const path of LISTS) app.get(path, compressLarge());
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);

@@ -80,7 +80,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     feed: Feed,
     { selection, tenantsAreNamed }: WatchRequest,
   ): { watcher: Watcher; answer: Response } {
-    const { sink, answer } = deps.transport.open(c.env as never, HEADERS, {
+    const { sink, answer } = deps.transport.open(c.env as never, headersOf(c), {
       onDrain: () => watcher.onDrain(),
       onClose: () => deps.hub.unregister(watcher),
     });
@@ -95,7 +95,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   }
 
   function refuseInStream(c: Context<HttpEnv>, error: unknown): Response {
-    const { sink, answer } = deps.transport.open(c.env as never, HEADERS, {
+    const { sink, answer } = deps.transport.open(c.env as never, headersOf(c), {
       onDrain: () => undefined,
       onClose: () => undefined,
     });
@@ -103,6 +103,11 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     sink.end();
     return answer;
   }
+}
+
+/** A stream writes its head itself: what middleware would put on an answer is put on here. */
+function headersOf(c: Context<HttpEnv>): Record<string, string> {
+  return { ...HEADERS, 'X-Request-Id': c.get('requestId') };
 }
 
 function modeOf({ start }: WatchRequest): 'live' | 'resume' | 'initial' {

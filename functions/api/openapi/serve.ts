@@ -8,12 +8,11 @@ import {
   type OpenApiDocuments,
 } from '#functions/api/openapi/documents.ts';
 import { noSuchPath } from '#functions/api/target.ts';
-import { answerTagged } from '#http/conditional.ts';
+import { answerTagged, ASK_AGAIN } from '#http/conditional.ts';
 import type { MethodHandler } from '#http/methods.ts';
 
 /** The address that names the content is good for a year; any other has to ask whether it is still the same. */
 const FOR_EVER = 'private, immutable, max-age=31536000';
-const ASK_AGAIN = 'no-cache, private';
 
 export interface OpenApiHandlers {
   readonly index: MethodHandler;
@@ -36,6 +35,6 @@ export function serveOpenApi({ kinds, version }: ApiDeps): OpenApiHandlers {
   };
 
   function answer(c: Parameters<MethodHandler>[0], { text, hash }: Document, caching: string): Response {
-    return answerTagged(c, text, hash, { 'Content-Type': 'application/json', 'Cache-Control': caching });
+    return answerTagged(c, text, hash, caching);
   }
 }

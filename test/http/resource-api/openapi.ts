@@ -125,7 +125,7 @@ export function openApi(open: OpenTarget): void {
         expect(tag).toMatch(/^(W\/)?"[0-9a-f]{64}"$/);
         expect(first.headers.get('Cache-Control')).toBe('no-cache, private');
         const again = await world.viewer.send('GET', path, undefined, { 'If-None-Match': `"other", ${tag}` });
-        expect([again.status, again.text, again.headers.get('ETag')]).toEqual([304, '', tag]);
+        expect([again.status, again.text, again.headers.get('ETag')]).toEqual([304, '', tag.replace('W/', '')]);
         const other = await world.viewer.send('GET', path, undefined, { 'If-None-Match': '"other"' });
         expect(other.status).toBe(200);
       }

@@ -43,7 +43,6 @@ export function requests(open: OpenTarget): void {
         ['PUT', world.widgets, 'GET, HEAD, POST'],
         ['POST', world.widget('x'), 'GET, HEAD, PUT, PATCH, DELETE'],
         ['DELETE', `${world.widget('x')}/status`, 'GET, HEAD, PUT, PATCH'],
-        ['OPTIONS', world.widgets, 'GET, HEAD, POST'],
         ['POST', '/', 'GET, HEAD'],
       ] as const;
       for (const [method, path, allowed] of cases) {

@@ -9,6 +9,7 @@ import { bodies } from '#test/http/resource-api/bodies.ts';
 import { creation } from '#test/http/resource-api/creation.ts';
 import { deletion } from '#test/http/resource-api/deletion.ts';
 import { discovery } from '#test/http/resource-api/discovery.ts';
+import { headers } from '#test/http/resource-api/headers.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
 import { immutableFields } from '#test/http/resource-api/immutable-fields.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
@@ -37,6 +38,7 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('immutable fields', () => immutableFields(open));
   describe('identity', () => identity(open));
   describe('requests', () => requests(open));
+  describe('headers', () => headers(open));
   describe('bodies', () => bodies(open));
   describe('discovery', () => discovery(open));
   describe('OpenAPI', () => openApi(open));
