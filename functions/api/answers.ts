@@ -19,13 +19,14 @@ export interface ListAnswer {
   readonly rows: readonly ResourceRow[];
   readonly cursor?: string | undefined;
   readonly continueToken?: string | undefined;
+  readonly remainingItemCount?: number | undefined;
 }
 
 export function answerList(c: Context<HttpEnv>, list: ListAnswer): Response {
   const head = JSON.stringify({
     apiVersion: list.apiVersion,
     kind: `${list.kind}List`,
-    metadata: { cursor: list.cursor, continue: list.continueToken },
+    metadata: { cursor: list.cursor, continue: list.continueToken, remainingItemCount: list.remainingItemCount },
   });
   const text = `${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}\n`;
   return c.body(text, 200, { ...JSON_HEADERS, ...lengthIfSmall(text) });
