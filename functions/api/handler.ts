@@ -45,16 +45,17 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   const openApi = serveOpenApi(deps);
 
   app.all('/', methods({ GET: (c) => c.json(about(deps.version)) }));
-  app.all('/version', methods({ GET: discover.version }));
+  for (const path of ['/version', '/version/']) app.all(path, methods({ GET: discover.version }));
   app.use('/apis/*', deps.authenticate);
   app.use('/api/*', deps.authenticate);
   app.use('/openapi/*', deps.authenticate);
   app.use('/openapi/*', compress());
   app.all('/openapi/v3', methods({ GET: openApi.index }));
   app.all('/openapi/v3/apis/:group/:version', methods({ GET: openApi.document }));
-  app.all('/api', methods({ GET: discover.coreVersions }));
+  // Clients made from Kubernetes' own OpenAPI document ask with the slash.
+  for (const path of ['/api', '/api/']) app.all(path, methods({ GET: discover.coreVersions }));
   app.all('/api/v1', methods({ GET: discover.coreResources }));
-  app.all('/apis', methods({ GET: discover.groups }));
+  for (const path of ['/apis', '/apis/']) app.all(path, methods({ GET: discover.groups }));
   app.all('/apis/:group', methods({ GET: discover.group }));
   app.all(ROOT, methods({ GET: discover.resources }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));

@@ -82,6 +82,12 @@ export function discovery(open: OpenTarget): void {
     }
   });
 
+  test('paths may end with a slash, as clients made from the document of Kubernetes ask for them', async () => {
+    for (const path of ['/version', '/api', '/apis']) {
+      expect((await world.viewer.get(`${path}/`)).text).toBe((await world.viewer.get(path)).text);
+    }
+  });
+
   describe('of strangers', () => {
     test('nothing is told without a token but the version of the program', async () => {
       const nobody = clientWith(world.target.baseUrl, undefined);
