@@ -91,8 +91,9 @@ function resourceList(groupVersion: string, resources: readonly object[]): objec
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
 }
 
-/** Clients parse `gitVersion`, and compare `major` and `minor`. */
+/** Clients parse `gitVersion`, and compare `major` and `minor`; some insist on every field of Kubernetes being a text. */
 function versionInfo(version: string): object {
   const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)\./.exec(version) ?? [];
-  return { major, minor, gitVersion: `v${version}`, platform: 'plumbline' };
+  const unknown = { gitCommit: '', gitTreeState: '', buildDate: '', goVersion: '', compiler: '' };
+  return { major, minor, gitVersion: `v${version}`, ...unknown, platform: 'plumbline' };
 }
