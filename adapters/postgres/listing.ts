@@ -4,7 +4,7 @@
  * row. So a watch from the frontier goes on without a gap and without a step back, whatever is unpublished.
  */
 
-import type { Sql } from '#adapters/postgres/client.ts';
+import type { Fragment, Sql } from '#adapters/postgres/client.ts';
 import {
   columnsBefore,
   columnsNow,
@@ -14,9 +14,16 @@ import {
 } from '#adapters/postgres/resource-columns.ts';
 import type { Scope } from '#core/identity.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
-import type { ListPage, ListParams } from '#core/ports/resources.ts';
+import type { ListPage, ListParams, ListPlace } from '#core/ports/resources.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
+/**
+ * So many objects at most are looked at for one page of a selector, whether it holds them or not. Measured with 100,000
+ * small objects, of which it holds none: 3.4 ms, where a page of 500 without a selector takes 4.0 ms.
+ */
+const SELECTOR_SCAN_OBJECTS = 10_000;
+/** Counting so many takes 6.2 ms. */
+const MAX_COUNT = 100_000;
 const PUBLISH_WAIT_MS = 1_000;
 const FIRST_POLL_MS = 1;
 const LONGEST_POLL_MS = 20;
@@ -48,6 +55,19 @@ export async function listAtHead(sql: Sql, scope: Scope, params: ListParams): Pr
   return currentPage(sql, scope, params);
 }
 
+/** See the port. */
+export async function countAfter(
+  sql: Sql,
+  scope: Scope,
+  params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
+): Promise<number | undefined> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int4 as count from (
+      select from plumbline.resource r where ${inScope(sql, scope, params)} limit ${MAX_COUNT + 1}) counted`;
+  const count = row?.count ?? 0;
+  return count > MAX_COUNT ? undefined : count;
+}
+
 async function waitUntilPublished(sql: Sql, records: readonly PendingRecord[]): Promise<boolean> {
   const deadline = performance.now() + PUBLISH_WAIT_MS;
   const streams = records.map((record) => String(record.stream));
@@ -67,14 +87,15 @@ async function waitUntilPublished(sql: Sql, records: readonly PendingRecord[]): 
 async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<HeadPage> {
   // NOT IN is hashed, however few records the planner expected.
   const page = sql`
-    select ${columnsNow(sql)} from plumbline.resource r
-    where ${inScope(sql, scope, params)} ${selectorCondition(sql, params.labels)}
+    select ${columnsNow(sql)} from ${looked(sql, scope, params)} r
+    where true ${selectorCondition(sql, params.labels)}
       and r.uid not in (select uid from pending)
-    order by r.tenant, r.name limit ${params.limit + 1}`;
+    order by ${inOrder(sql, params)} limit ${params.limit + 1}`;
   // "r" again, so that the same conditions apply to the state before as to the rows.
   const rewound = sql`
     select ${columnsNow(sql)} from (select ${columnsBefore(sql)} from pending o where o.old_resource_version is not null) r
     where ${inScope(sql, scope, params)} ${selectorCondition(sql, params.labels)}
+      and not exists (select from looked_to t where (r.tenant, r.name) > (t.tenant, t.name))
     order by r.tenant, r.name limit ${params.limit + 1}`;
   const rows = await sql<(ResourceRow & { head: HeadJson; uid: string | null })[]>`
     with streams as materialized (
@@ -86,6 +107,7 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
       select o.* from streams s join plumbline.outbox o on o.stream = s.id
       where o.api_group = ${params.group} and o.kind = ${params.kind}
     ),
+    looked_to as materialized (${lookedTo(sql, scope, params)}),
     pending as materialized (
       select distinct on (o.uid) o.* from unpublished o order by o.uid, o.id
     ),
@@ -97,6 +119,7 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
     select case when r.place = 1 or r.place is null then h.head end as head, r.*
     from (select jsonb_build_object(
         'streams', (select jsonb_agg(array[id::text, last_seq::text, last_position::text]) from streams),
+        'lookedTo', (select jsonb_build_object('tenant', tenant, 'name', name) from looked_to),
         'pending', (
           select jsonb_agg(array[u.stream::text, u.id::text, case when q.stream is null then '' else 'held' end])
           from (select stream, max(id) as id from unpublished group by stream) u
@@ -111,14 +134,14 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
 interface HeadJson {
   readonly streams: readonly (readonly [string, string, string])[] | null;
   readonly pending: readonly (readonly [string, string, string])[] | null;
+  readonly lookedTo: ListPlace | null;
 }
 
 function toHeadPage(rows: readonly (ResourceRow & { head: HeadJson; uid: string | null })[], limit: number): HeadPage {
   const headJson = rows[0]?.head;
   const found: readonly ResourceRow[] = rows[0]?.uid === null ? [] : rows;
   return {
-    rows: found.slice(0, limit),
-    more: found.length > limit,
+    ...toPage(found, limit, headJson?.lookedTo),
     head: new Map<bigint, LogPoint>(
       (headJson?.streams ?? []).map(([id, seq, position]) => [
         BigInt(id),
@@ -134,22 +157,59 @@ function toHeadPage(rows: readonly (ResourceRow & { head: HeadJson; uid: string 
 }
 
 async function currentPage(sql: Sql, scope: Scope, params: ListParams): Promise<ListPage> {
-  const rows = await sql<ResourceRow[]>`
-    select ${shownColumns(sql)} from plumbline.resource r
-    join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind
-    where ${inScope(sql, scope, params)} ${selectorCondition(sql, params.labels)}
-    order by r.tenant, r.name limit ${params.limit + 1}`;
-  return { rows: rows.slice(0, params.limit), more: rows.length > params.limit };
+  const rows = await sql<(ResourceRow & { lookedTo: ListPlace | null; uid: string | null })[]>`
+    with looked_to as materialized (${lookedTo(sql, scope, params)})
+    select (select jsonb_build_object('tenant', tenant, 'name', name) from looked_to) as "lookedTo", r.*
+    from (values (1)) always left join (
+      select ${shownColumns(sql)} from ${looked(sql, scope, params)} r
+      join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind
+      where true ${selectorCondition(sql, params.labels)}
+      order by ${inOrder(sql, params)} limit ${params.limit + 1}
+    ) r on true
+    order by r.tenant, r.name`;
+  return toPage(rows[0]?.uid === null ? [] : rows, params.limit, rows[0]?.lookedTo);
 }
 
-function inScope(sql: Sql, scope: Scope, params: ListParams): ReturnType<typeof selectorCondition> {
-  return sql`r.api_group = ${params.group} and r.kind = ${params.kind}
-    and ${inTenant(sql, scope, params.tenant, sql`r.tenant`)}
-    ${params.name === undefined ? sql`` : sql`and r.name = ${params.name}`}
+function toPage(found: readonly ResourceRow[], limit: number, end: ListPlace | null | undefined): ListPage {
+  const rows = found.slice(0, limit);
+  if (found.length > limit) return { rows, more: true };
+  return end ? { rows, more: true, scannedTo: end } : { rows, more: false };
+}
+
+/** The objects that a page is chosen from: for a selector, so many of them at most. */
+function looked(sql: Sql, scope: Scope, params: ListParams): Fragment {
+  if (!isBounded(params)) return sql`(select * from plumbline.resource r where ${inScope(sql, scope, params)})`;
+  return sql`(select * from plumbline.resource r where ${inScope(sql, scope, params)}
+    order by ${inOrder(sql, params)} limit ${SELECTOR_SCAN_OBJECTS})`;
+}
+
+/** The last of them, if there are so many; read from the index alone. In one statement with them: they are the same. */
+function lookedTo(sql: Sql, scope: Scope, params: ListParams): Fragment {
+  if (!isBounded(params)) return sql`select null as tenant, null as name where false`;
+  return sql`select r.tenant, r.name from plumbline.resource r where ${inScope(sql, scope, params)}
+    order by ${inOrder(sql, params)} offset ${SELECTOR_SCAN_OBJECTS - 1} limit 1`;
+}
+
+/** Within one tenant by name alone: of a nested query, PostgreSQL does not see that the tenant is always the same. */
+function inOrder(sql: Sql, { tenant }: ListParams): Fragment {
+  return tenant === undefined ? sql`r.tenant, r.name` : sql`r.name`;
+}
+
+function isBounded({ labels, name }: ListParams): boolean {
+  return labels.length > 0 && name === undefined;
+}
+
+type ScopeParams = Pick<ListParams, 'group' | 'kind' | 'tenant' | 'name' | 'after'>;
+
+function inScope(sql: Sql, scope: Scope, params: ScopeParams): Fragment {
+  const { group, kind, tenant, name } = params;
+  return sql`r.api_group = ${group} and r.kind = ${kind}
+    and ${inTenant(sql, scope, tenant, sql`r.tenant`)}
+    ${name === undefined ? sql`` : sql`and r.name = ${name}`}
     ${afterCondition(sql, params)}`;
 }
 
-function afterCondition(sql: Sql, { after, tenant }: ListParams): ReturnType<typeof selectorCondition> {
+function afterCondition(sql: Sql, { after, tenant }: ScopeParams): Fragment {
   if (after === undefined) return sql``;
   return tenant === undefined
     ? sql`and (r.tenant, r.name) > (${after.tenant}, ${after.name})`

@@ -1,7 +1,7 @@
 /** The store of objects in PostgreSQL: its reads are here, its writes in `resource-writes.ts`. */
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
-import { listAtHead } from '#adapters/postgres/listing.ts';
+import { countAfter, listAtHead } from '#adapters/postgres/listing.ts';
 import { dryRunWrites } from '#adapters/postgres/dry-run.ts';
 import { isKey, shownColumns, storedColumns, subject } from '#adapters/postgres/resource-columns.ts';
 import { resourceWrites } from '#adapters/postgres/resource-writes.ts';
@@ -41,6 +41,21 @@ export function postgresResources(sql: Sql): ResourceStore {
 
     async list(scope: Scope, params: ListParams): Promise<ListPage> {
       return guarded(subject(params), () => listAtHead(sql, scope, params));
+    },
+
+    async countAfter(
+      scope: Scope,
+      params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
+    ): Promise<number | undefined> {
+      return guarded(subject(params), () => countAfter(sql, scope, params));
+    },
+
+    async newestVersion(): Promise<bigint> {
+      return guarded('the newest version', async () => {
+        const [row] = await sql<{ newest: string }[]>`
+          select last_value::text as newest from plumbline.resource_version_seq`;
+        return BigInt(row?.newest ?? 0);
+      });
     },
 
     async snapshot(

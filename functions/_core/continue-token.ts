@@ -15,6 +15,8 @@ export interface ContinueState {
   readonly after: { readonly tenant: string; readonly name: string; readonly at?: string };
   /** The first page's cursor, which every page repeats. Absent when the first page had none. */
   readonly cursor?: string;
+  /** How many objects followed when the first page was read, less those shown since. Absent where it is not known. */
+  readonly remaining?: number;
 }
 
 /** The list that a token belongs to. Texts of selectors are compared as they were sent. */
@@ -36,6 +38,7 @@ const FORMAT_VERSION = 1;
 const stateSchema = v.strictObject({
   after: v.strictObject({ tenant: v.string(), name: v.string(), at: v.exactOptional(v.string()) }),
   cursor: v.exactOptional(v.string()),
+  remaining: v.exactOptional(v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
 });
 
 /** The binding of a list's tokens: equal for the same list, whatever the order of its tenants. */
@@ -57,10 +60,11 @@ export interface ContinueTokens {
 export function createContinueTokens(box: SecretBox): ContinueTokens {
   return { seal, open };
 
-  function seal({ after, cursor }: ContinueState, binding: string): string {
+  function seal({ after, cursor, remaining }: ContinueState, binding: string): string {
     const state: ContinueState = {
       after: { tenant: after.tenant, name: after.name, ...(after.at !== undefined && { at: after.at }) },
       ...(cursor !== undefined && { cursor }),
+      ...(remaining !== undefined && { remaining }),
     };
     return box.seal(asciiBytes(JSON.stringify(state)), associatedData(binding));
   }

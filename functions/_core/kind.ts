@@ -5,6 +5,7 @@
 
 import type * as v from 'valibot';
 
+import { isKindVersion } from '#core/kind-version.ts';
 import { dnsLabelProblem, dnsSubdomainProblem, domainQualifiedNameProblem } from '#core/names.ts';
 import { checkController, type Controller, type ControllerDefinition } from '#core/reconcile/controller.ts';
 
@@ -35,6 +36,11 @@ export interface KindDefinition<Spec extends object, Status extends object> {
    * never read: no answer, event or log has them. A PUT that leaves one out keeps it.
    */
   readonly redact?: readonly string[];
+  /**
+   * Paths such as `spec.server`, whose values cannot change, come or go once the object is there: a write that tries is
+   * refused (422). A path stands for all that lies below it; elements of lists have no path. Raw SQL is not held to it.
+   */
+  readonly immutable?: readonly string[];
   /** Put on every new object, such as `example.dev/cleanup`, beside those of the controllers: for controllers elsewhere. */
   readonly finalizers?: readonly string[];
   readonly controllers?: readonly ControllerDefinition<Spec, Status>[];
@@ -43,18 +49,19 @@ export interface KindDefinition<Spec extends object, Status extends object> {
 /** A checked kind. Lists are there even when they are empty. */
 export interface Kind<Spec extends object = object, Status extends object = object> extends Omit<
   KindDefinition<Spec, Status>,
-  'singular' | 'redact' | 'finalizers' | 'controllers'
+  'singular' | 'redact' | 'immutable' | 'finalizers' | 'controllers'
 > {
   readonly singular: string;
   readonly redact: readonly string[];
+  readonly immutable: readonly string[];
   /** Those of the controllers too. */
   readonly finalizers: readonly string[];
   readonly controllers: readonly Controller<Spec, Status>[];
 }
 
-const VERSION = /^v[1-9][0-9]{0,3}((alpha|beta)[1-9][0-9]{0,3})?$/;
 const PASCAL_CASE = /^[A-Z][A-Za-z0-9]{0,62}$/;
 const SECRET_PATH = /^(spec|status)(\.(\*|[^.*\s]+))+$/;
+const IMMUTABLE_PATH = /^spec(\.[^.*\s]+)+$/;
 /** Words that stand in paths where a plural could stand. */
 const RESERVED_PLURALS: readonly string[] = ['namespaces', 'status'];
 
@@ -65,14 +72,25 @@ const RESERVED_PLURALS: readonly string[] = ['namespaces', 'status'];
 export function defineKind<Spec extends object, Status extends object = object>(
   definition: KindDefinition<Spec, Status>,
 ): Kind<Spec, Status> {
-  const { group, version, kind, plural, scope, spec, status, redact = [], finalizers = [] } = definition;
+  const {
+    group,
+    version,
+    kind,
+    plural,
+    scope,
+    spec,
+    status,
+    redact = [],
+    immutable = [],
+    finalizers = [],
+  } = definition;
   const singular = definition.singular ?? lowerCase(kind);
   const problems: string[] = [];
 
   check('group', group, dnsSubdomainProblem);
   if (typeof group === 'string' && !group.includes('.')) problems.push('group must be a domain, such as "example.dev"');
   check('version', version, (text) =>
-    VERSION.test(text) ? undefined : 'must look like "v1", "v2beta1" or "v1alpha3"',
+    isKindVersion(text) ? undefined : 'must look like "v1", "v2beta1" or "v1alpha3"',
   );
   check('kind', kind, (text) => (PASCAL_CASE.test(text) ? undefined : 'must be in PascalCase, such as "Widget"'));
   check('plural', plural, (text) =>
@@ -85,6 +103,11 @@ export function defineKind<Spec extends object, Status extends object = object>(
   for (const path of redact) {
     check('redact', path, (text) =>
       SECRET_PATH.test(text) ? undefined : 'must be a path below spec or status, such as "spec.users.*.token"',
+    );
+  }
+  for (const path of immutable) {
+    check('immutable', path, (text) =>
+      IMMUTABLE_PATH.test(text) ? undefined : 'must be a path below spec without "*", such as "spec.server"',
     );
   }
   for (const finalizer of finalizers) check('finalizers', finalizer, domainQualifiedNameProblem);
@@ -104,6 +127,7 @@ export function defineKind<Spec extends object, Status extends object = object>(
     spec,
     ...(status && { status }),
     redact: Object.freeze([...redact]),
+    immutable: Object.freeze([...immutable]),
     finalizers: Object.freeze([...new Set([...finalizers, ...own])]),
     controllers: Object.freeze(controllers),
   });

@@ -30,6 +30,9 @@ export const REASON_CODES = {
 
 export type StatusReason = keyof typeof REASON_CODES;
 
+/** What passes by itself: the answer always says when to try again, in a second if it was not said. */
+const PASSING: readonly StatusReason[] = ['TooManyRequests', 'ServiceUnavailable', 'Timeout'];
+
 /** One field that is wrong: `reason` as in Kubernetes (`FieldValueInvalid`, `FieldValueRequired`, `FieldValueForbidden` …). */
 export interface StatusCause {
   readonly reason: string;
@@ -76,7 +79,8 @@ export class StatusError extends Error {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.code = REASON_CODES[reason];
-    this.details = options.details;
+    const isPassing = PASSING.includes(reason);
+    this.details = isPassing ? { retryAfterSeconds: 1, ...options.details } : options.details;
   }
 
   toBody(): StatusBody {

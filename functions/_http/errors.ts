@@ -4,15 +4,20 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
 import type { HttpEnv } from '#http/app.ts';
+import { byteLength } from '#http/compression.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 
 /** The answer to anything thrown. Faults of ours are logged with their cause and answered without it. */
 export function answerError(c: Context<HttpEnv>, thrown: unknown, logger: Logger): Response {
   const error = toStatusError(thrown);
-  const fields = { requestId: c.get('requestId'), method: c.req.method, path: c.req.path };
-  if (error.code === 500) logger.error({ ...fields, err: error.cause ?? error }, 'request failed');
-  else if (error.code >= 500) logger.warn({ ...fields, err: error }, 'request could not be served');
+  const requestId = c.get('requestId');
+  const fields = { requestId, method: c.req.method, path: c.req.path };
+  if (error.code === 500) {
+    logger.error({ ...fields, err: error.cause ?? error }, 'request failed');
+    return answerStatus(c, new StatusError('InternalError', `${error.message}, with the request id ${requestId}`));
+  }
+  if (error.code > 500) logger.warn({ ...fields, err: error }, 'request could not be served');
   return answerStatus(c, error);
 }
 
@@ -21,8 +26,11 @@ export function answerStatus(c: Context<HttpEnv>, error: StatusError, headers: R
   const retryAfterSeconds = error.details?.retryAfterSeconds;
   if (retryAfterSeconds !== undefined) c.header('Retry-After', String(retryAfterSeconds));
   if (error.reason === 'Unauthorized') c.header('WWW-Authenticate', 'Bearer');
-  return c.body(`${JSON.stringify(error.toBody())}\n`, error.code as ContentfulStatusCode, {
+  const text = `${JSON.stringify(error.toBody())}\n`;
+  return c.body(text, error.code as ContentfulStatusCode, {
     'Content-Type': 'application/json',
+    // Known, so that compression leaves it alone.
+    'Content-Length': String(byteLength(text)),
     ...headers,
   });
 }

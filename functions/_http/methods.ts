@@ -1,4 +1,4 @@
-/** The verbs of one path: any other one is answered 405 with the list of those that there are. */
+/** The verbs of one path: OPTIONS tells them, and any other one is answered 405 with the list of them. */
 
 import type { Context } from 'hono';
 
@@ -22,7 +22,9 @@ export function methods(
   return (c) => {
     const method = head && c.req.method === 'HEAD' ? 'GET' : c.req.method;
     const handler = Object.hasOwn(table, method) ? table[method as Method] : undefined;
-    return handler ? handler(c) : answerMethodNotAllowed(c, Object.keys(table), { head });
+    if (handler) return handler(c);
+    if (method === 'OPTIONS') return c.body(null, 204, { Allow: allowOf(Object.keys(table), head) });
+    return answerMethodNotAllowed(c, Object.keys(table), { head });
   };
 }
 
@@ -31,7 +33,11 @@ export function answerMethodNotAllowed(
   allowed: readonly string[],
   { head = true }: MethodsOptions = {},
 ): Response {
-  const allow = allowed.flatMap((method) => (head && method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  const allow = allowOf(allowed, head);
   const error = new StatusError('MethodNotAllowed', `${c.req.method} is not possible here; possible are ${allow}`);
   return answerStatus(c, error, { Allow: allow });
+}
+
+function allowOf(methods: readonly string[], head: boolean): string {
+  return methods.flatMap((method) => (head && method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
 }

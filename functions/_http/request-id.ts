@@ -17,8 +17,9 @@ export function requestId(logger: Logger): MiddlewareHandler<HttpEnv> {
     const id = given !== undefined && SANE.test(given) ? given : crypto.randomUUID();
     const startedAt = performance.now();
     c.set('requestId', id);
-    await next();
+    // Before the answer is made: afterwards, each header would make it a second time.
     c.header('X-Request-Id', id);
+    await next();
     logger.debug(
       {
         requestId: id,

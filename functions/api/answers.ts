@@ -3,6 +3,7 @@
 import type { Context } from 'hono';
 
 import type { HttpEnv } from '#http/app.ts';
+import { lengthIfSmall } from '#http/compression.ts';
 import { resourceJson } from '#core/resource-json.ts';
 import type { ResourceRow } from '#core/resource.ts';
 
@@ -18,15 +19,17 @@ export interface ListAnswer {
   readonly rows: readonly ResourceRow[];
   readonly cursor?: string | undefined;
   readonly continueToken?: string | undefined;
+  readonly remainingItemCount?: number | undefined;
 }
 
 export function answerList(c: Context<HttpEnv>, list: ListAnswer): Response {
   const head = JSON.stringify({
     apiVersion: list.apiVersion,
     kind: `${list.kind}List`,
-    metadata: { cursor: list.cursor, continue: list.continueToken },
+    metadata: { cursor: list.cursor, continue: list.continueToken, remainingItemCount: list.remainingItemCount },
   });
-  return c.body(`${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}\n`, 200, JSON_HEADERS);
+  const text = `${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}\n`;
+  return c.body(text, 200, { ...JSON_HEADERS, ...lengthIfSmall(text) });
 }
 
 /** Adds a `Warning` header. @see https://www.rfc-editor.org/rfc/rfc7234#section-5.5 */

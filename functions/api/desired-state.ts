@@ -4,12 +4,14 @@ import { forbidden } from '#http/authorize.ts';
 import { MAX_BODY_BYTES } from '#http/json-body.ts';
 import type { FieldValidation } from '#functions/api/field-validation.ts';
 import type { ObjectTarget } from '#functions/api/target.ts';
+import { immutableCauses } from '#core/immutable-fields.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
 import { validateKnownFields } from '#core/known-fields.ts';
 import type { ChosenMetadata } from '#core/object-metadata.ts';
 import { subjectOf, type ObjectAddress } from '#core/object-validation.ts';
 import type { DesiredState } from '#core/ports/resources.ts';
 import type { JsonText } from '#core/resource.ts';
+import { validateDocument } from '#core/schema-causes.ts';
 
 import { invalid, StatusError } from '#core/status-error.ts';
 
@@ -61,9 +63,10 @@ export async function changedSpec(
     fields.coversRefused,
   );
   const isPlain = document !== undefined && sameJson(document, wanted);
-  if (typeof current === 'string' || !isPlain || !mayChange) {
+  let before: JsonObject | undefined;
+  if (typeof current === 'string' || !isPlain || !mayChange || kind.immutable.length > 0) {
     const stored = typeof current === 'string' ? current : await current();
-    const before = parseJsonObject(stored);
+    before = parseJsonObject(stored);
     if (sameJson(before, wanted)) {
       fields.refuse();
       return stored;
@@ -75,7 +78,17 @@ export async function changedSpec(
   fields.refuse();
   if (!mayChange) throw forbidden(caller, 'change the spec of', kind, key.tenant);
   if (causes) throw invalid(subjectOf(address), causes);
+  if (before) refuseImmutable(address, before, document);
   return bounded('spec', JSON.stringify(document));
+}
+
+/** A default that came after the object is no change. @throws {StatusError} Invalid */
+function refuseImmutable(address: ObjectAddress, stored: JsonObject, next: JsonObject): void {
+  const { immutable, spec, redact } = address.kind;
+  if (immutable.length === 0) return;
+  const { document: today = stored } = validateDocument('spec', stored, spec, redact);
+  const causes = immutableCauses(immutable, next, stored, today);
+  if (causes.length > 0) throw invalid(subjectOf(address), causes);
 }
 
 /** @throws {StatusError} RequestEntityTooLarge: patches and defaults can grow what a body could not hold. */

@@ -6,11 +6,14 @@
  */
 
 import type { Hono } from 'hono';
+import { compress } from 'hono/compress';
 
 import { createObject } from '#functions/api/create.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
+import { discovery } from '#functions/api/discovery.ts';
 import { listEvents, readEvent } from '#functions/api/events.ts';
 import { listObjects } from '#functions/api/list.ts';
+import { serveOpenApi } from '#functions/api/openapi/serve.ts';
 import { patchOne } from '#functions/api/patch.ts';
 import { readOne } from '#functions/api/read.ts';
 import { removeObject } from '#functions/api/remove.ts';
@@ -18,11 +21,13 @@ import { replaceObject } from '#functions/api/replace.ts';
 import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
+import { compressLarge } from '#http/compression.ts';
 import { methods } from '#http/methods.ts';
 
 export type { ApiDeps } from '#functions/api/deps.ts';
 
 const ROOT = '/apis/:group/:version';
+const LISTS = [`${ROOT}/namespaces/:tenant/:plural`, `${ROOT}/:plural`];
 
 /** A complete application: it answers every path, with 404 where there is nothing. */
 export function createApi(deps: ApiDeps): Hono<HttpEnv> {
@@ -36,13 +41,27 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   });
   const secrets = onPrivateListener(methods({ GET: readSecrets(deps) }));
   const status = methods({ GET: readOne(deps), PUT: replaceStatus(deps), PATCH: patchStatus(deps) });
+  const discover = discovery(deps);
+  const openApi = serveOpenApi(deps);
 
   app.all('/', methods({ GET: (c) => c.json(about(deps.version)) }));
+  for (const path of ['/version', '/version/']) app.all(path, methods({ GET: discover.version }));
   app.use('/apis/*', deps.authenticate);
   app.use('/api/*', deps.authenticate);
+  app.use('/openapi/*', deps.authenticate);
+  app.use('/openapi/*', compress());
+  app.all('/openapi/v3', methods({ GET: openApi.index }));
+  app.all('/openapi/v3/apis/:group/:version', methods({ GET: openApi.document }));
+  // Clients made from Kubernetes' own OpenAPI document ask with the slash.
+  for (const path of ['/api', '/api/']) app.all(path, methods({ GET: discover.coreVersions }));
+  app.all('/api/v1', methods({ GET: discover.coreResources }));
+  for (const path of ['/apis', '/apis/']) app.all(path, methods({ GET: discover.groups }));
+  app.all('/apis/:group', methods({ GET: discover.group }));
+  app.all(ROOT, methods({ GET: discover.resources }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
+  for (const path of LISTS) app.get(path, compressLarge());
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);
@@ -62,6 +81,7 @@ function about(version: string): object {
     links: {
       tenants: '/apis/plumbline.dev/v1/tenants',
       events: '/watch/v1/events',
+      openapi: '/openapi/v3',
     },
   };
 }

@@ -10,6 +10,7 @@ import type { ApiDeps } from '#functions/api/deps.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { listQuery, type ListQuery } from '#functions/api/parameters.ts';
 import { collectionTarget, isTenantKind, type CollectionTarget } from '#functions/api/target.ts';
+import { assertNotOlder } from '#functions/api/list-version.ts';
 import { listOwnTenants, tenantExists } from '#functions/api/tenants.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { authorize, forbidden } from '#http/authorize.ts';
@@ -30,6 +31,7 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
     const { kind, caller, visible, tenant } = target;
     authorize(caller, 'list', kind, tenant);
     const query = listQuery(c);
+    await assertNotOlder(store, query.version);
     const scope = scopeOf(target, query);
     const binding = continueBinding({
       audience: caller.audience,
@@ -42,15 +44,20 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
     const before = query.continueToken === undefined ? undefined : continueTokens.open(query.continueToken, binding);
     const page = await read(target, scope, query, before);
     const cursor = before === undefined ? cursorOf(c, target, scope, page) : before.cursor;
-    const last = page.rows.at(-1);
-    const next: ContinueState | undefined =
-      page.more && last ? { after: last, ...(cursor !== undefined && { cursor }) } : undefined;
+    const after = page.more ? (page.scannedTo ?? page.rows.at(-1)) : undefined;
+    const remaining = after && (await remainingAfter(target, scope, query, page, before));
+    const next: ContinueState | undefined = after && {
+      after,
+      ...(cursor !== undefined && { cursor }),
+      ...(remaining !== undefined && { remaining }),
+    };
     return answerList(c, {
       apiVersion: apiVersionOf(kind),
       kind: kind.kind,
       rows: page.rows,
       cursor,
       continueToken: next && continueTokens.seal(next, binding),
+      remainingItemCount: next?.remaining,
     });
   };
 
@@ -91,6 +98,27 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
     return page;
   }
 
+  /**
+   * Counted for the first page, and reckoned for the others: counting 100,000 objects takes longer than a page of 500.
+   * As in Kubernetes, there is none where objects are selected, and it is near the truth, not the truth.
+   */
+  async function remainingAfter(
+    { kind, visible, tenant }: CollectionTarget,
+    scope: Scope,
+    { texts }: ListQuery,
+    { rows }: ListPage,
+    before: ContinueState | undefined,
+  ): Promise<number | undefined> {
+    const last = rows.at(-1);
+    const isSelected = texts.labelSelector !== undefined || texts.fieldSelector !== undefined;
+    if (!last || isSelected) return undefined;
+    if (before) return before.remaining === undefined ? undefined : positive(before.remaining - rows.length);
+    if (tenant === SYSTEM_TENANT && !seesTenant(visible, SYSTEM_TENANT)) return undefined;
+    const params = { group: kind.group, kind: kind.kind, ...(tenant !== undefined && { tenant }), after: last };
+    const count = await store.countAfter(scope, params);
+    return count === undefined ? undefined : positive(count);
+  }
+
   function cursorOf(c: Context<HttpEnv>, target: CollectionTarget, scope: Scope, page: ListPage): string | undefined {
     const { caller, visible, tenant } = target;
     if (tenant === SYSTEM_TENANT && !seesTenant(visible, SYSTEM_TENANT)) return undefined;
@@ -107,4 +135,9 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
       return undefined;
     }
   }
+}
+
+/** Others may have deleted what was counted. */
+function positive(count: number): number | undefined {
+  return count > 0 ? count : undefined;
 }

@@ -2,6 +2,7 @@
 
 import type { Context } from 'hono';
 
+import { askedVersion, type AskedVersion } from '#functions/api/list-version.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { integerParameter, textParameter, wordParameter } from '#http/query.ts';
 import { DRY_RUN_ALL } from '#core/delete-options.ts';
@@ -18,6 +19,7 @@ export interface ListQuery {
   readonly continueToken: string | undefined;
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
+  readonly version: AskedVersion | undefined;
   /** As they were sent: a continue token is bound to them. */
   readonly texts: { readonly labelSelector?: string; readonly fieldSelector?: string };
 }
@@ -41,8 +43,10 @@ export function listQuery(c: Context<HttpEnv>): ListQuery {
   refuseWatch(c, 'lists cannot be watched here; GET /watch/v1/events, from the cursor of a list');
   const labelSelector = textParameter(c, 'labelSelector');
   const fieldSelector = textParameter(c, 'fieldSelector');
+  const page = pageQuery(c);
   return {
-    ...pageQuery(c),
+    ...page,
+    version: askedVersion(c, page.continueToken),
     labels: parseLabelSelector(labelSelector ?? ''),
     fields: parseFieldSelector(fieldSelector ?? ''),
     texts: {

@@ -146,8 +146,9 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   }
 }
 
+/** A stream writes its head itself: what middleware would put on an answer is put on here. */
 function headersFor(c: Context<HttpEnv>): Readonly<Record<string, string>> {
-  return { ...HEADERS, ...originHeaders(c) };
+  return { ...HEADERS, 'X-Request-Id': c.get('requestId'), ...originHeaders(c) };
 }
 
 function modeOf({ start }: WatchRequest): 'live' | 'resume' | 'initial' {

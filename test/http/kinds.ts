@@ -42,5 +42,22 @@ const planet: Kind = defineKind({
   spec: v.looseObject({}),
 });
 
+/** With fields that cannot change: one that is required, one with a default, one that may be absent, one that is secret. */
+const disk: Kind = defineKind({
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Disk',
+  plural: 'disks',
+  scope: 'Namespaced',
+  spec: v.looseObject({
+    zone: v.string(),
+    format: v.optional(v.string(), 'plain'),
+    encryption: v.optional(v.looseObject({ cipher: v.optional(v.string()), key: v.optional(v.string()) })),
+    size: v.optional(v.number()),
+  }),
+  redact: ['spec.encryption.key'],
+  immutable: ['spec.zone', 'spec.format', 'spec.encryption.key', 'spec.encryption.cipher'],
+});
+
 // oxlint-disable-next-line import/no-default-export -- what KINDS names has its kinds as the default export
-export default [widget, vault, planet] satisfies readonly Kind[] as readonly Kind[];
+export default [widget, vault, planet, disk] satisfies readonly Kind[] as readonly Kind[];

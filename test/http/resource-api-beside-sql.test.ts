@@ -104,6 +104,25 @@ describe('the resource API beside raw SQL', () => {
     });
   });
 
+  test('a selector that few of many objects meet is listed in pages that may be empty, each with the way on', async () => {
+    await sql`
+      insert into plumbline.resource (tenant, api_group, kind, name, spec, labels)
+      select ${world.tenant}, 'example.dev', 'Disk', 'd' || lpad(i::text, 6, '0'), '{"zone": "a"}',
+        case when i = 10005 then '{"rare": "yes"}'::jsonb else '{}' end
+      from generate_series(1, 10005) i`;
+    const disks = `/apis/example.dev/v1/namespaces/${world.tenant}/disks?labelSelector=rare`;
+    const reader = await clientOf(world.target, { roles: ['viewer'], tenants: [world.tenant] });
+    // The publisher needs more than the second that a list waits for it.
+    await expect
+      .poll(async () => (await reader.get(`${disks}&limit=1`)).body.metadata.cursor, { timeout: 30_000 })
+      .toEqual(expect.any(String));
+    const first = (await reader.get(disks)).body;
+    expect(first.items).toEqual([]);
+    const rest = (await reader.get(`${disks}&continue=${first.metadata.continue}`)).body;
+    expect(rest.items).toMatchObject([{ metadata: { name: 'd010005' } }]);
+    expect(rest.metadata).toEqual({ cursor: first.metadata.cursor });
+  });
+
   test('numbers that JavaScript cannot hold pass through reads, and through writes that do not name them', async () => {
     const { metadata } = await createWidget(world);
     const path = world.widget(metadata.name);

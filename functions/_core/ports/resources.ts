@@ -42,14 +42,22 @@ export interface ListParams {
   readonly name?: string;
   readonly labels: readonly SelectorRequirement[];
   readonly limit: number;
-  /** Objects after this one, in the order (tenant, name). */
-  readonly after?: { readonly tenant: string; readonly name: string };
+  /** Objects after this one. */
+  readonly after?: ListPlace;
+}
+
+/** A place in the order of lists, (tenant, name). */
+export interface ListPlace {
+  readonly tenant: string;
+  readonly name: string;
 }
 
 export interface ListPage {
   readonly rows: readonly ResourceRow[];
-  /** More objects follow the last row. */
+  /** More objects may follow: behind `scannedTo` if it is there, else behind the last row. */
   readonly more: boolean;
+  /** A selector that few objects meet: the page ends here, and has all up to here, though it could hold more. */
+  readonly scannedTo?: ListPlace;
   /**
    * The state that the page shows: exactly the events up to these points, one per stream. Absent when the log stayed
    * behind the rows: then the rows are current, and no watch can take over from them without a gap.
@@ -102,6 +110,15 @@ export interface ResourceStore extends ResourceWrites {
    * reads its own writes; then shows the state at the log's head.
    */
   list(scope: Scope, params: ListParams): Promise<ListPage>;
+
+  /** How many objects follow a place of a list without selectors, now; undefined when they are more than 100,000. */
+  countAfter(
+    scope: Scope,
+    params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
+  ): Promise<number | undefined>;
+
+  /** A resourceVersion that no committed object is above. Without a scope: it tells of no object. */
+  newestVersion(): Promise<bigint>;
 
   /** The state of the scope's open streams at their heads: what `initial=true` shows. Kinds: all when absent. */
   snapshot(

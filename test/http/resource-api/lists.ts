@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import { clientOf, type Client } from '#test/http/client.ts';
+import { type Answer, clientOf, type Client } from '#test/http/client.ts';
 import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
@@ -82,6 +82,22 @@ export function lists(open: OpenTarget): void {
       await createWidget(world, { name: 'a2', labels: { letter: 'a' } }, { size: 1 });
     });
 
+    test('say how many objects follow, unless they are selected', async () => {
+      const counts: unknown[] = [];
+      let next = '';
+      do {
+        const { body } = await world.viewer.get(`${world.widgets}?limit=2&continue=${next}`);
+        counts.push(body.metadata.remainingItemCount);
+        next = body.metadata.continue ?? '';
+      } while (next !== '');
+      expect(counts).toEqual([3, 1, undefined]);
+      for (const selector of ['labelSelector=letter', 'fieldSelector=metadata.namespace%3D' + world.tenant]) {
+        const { metadata } = (await world.viewer.get(`${world.widgets}?limit=2&${selector}`)).body;
+        expect(metadata).toHaveProperty('continue');
+        expect(metadata).not.toHaveProperty('remainingItemCount');
+      }
+    });
+
     test('end without a token when the last object is on the page', async () => {
       expect((await world.viewer.get(`${world.widgets}?limit=5`)).body.metadata).not.toHaveProperty('continue');
       expect((await world.viewer.get(`${world.widgets}?limit=4`)).body.metadata).toHaveProperty('continue');
@@ -155,6 +171,61 @@ export function lists(open: OpenTarget): void {
     const query =
       'pretty=true&resourceVersion=0&resourceVersionMatch=NotOlderThan&timeout=32s&timeoutSeconds=5&allowWatchBookmarks=true&includeObject=Object&watch=false';
     expect(namesOf((await world.viewer.get(`${world.widgets}?${query}`)).body)).toEqual(NAMES);
+  });
+
+  describe('resourceVersion', () => {
+    const list = async (query: string): Promise<Answer> => world.viewer.get(`${world.widgets}?${query}`);
+    let newest: string;
+
+    beforeAll(async () => {
+      newest = (await world.viewer.get(world.widget('a1'))).body.metadata.resourceVersion;
+    });
+
+    test('a list that shall not be older than what was read is answered', async () => {
+      for (const match of ['', '&resourceVersionMatch=NotOlderThan']) {
+        const { status, body } = await list(`resourceVersion=${newest}${match}`);
+        expect([status, namesOf(body)]).toEqual([200, NAMES]);
+      }
+    });
+
+    test('a version that was never given is 504 with the cause that makes clients list anew', async () => {
+      const answer = await list('resourceVersion=9223372036854775807');
+      expectStatus(answer, 504, 'Timeout', 'Too large resource version');
+      expect(answer.headers.get('Retry-After')).toBe('1');
+      expect(answer.body.details).toMatchObject({
+        causes: [{ reason: 'ResourceVersionTooLarge' }],
+        retryAfterSeconds: 1,
+      });
+    });
+
+    test('a state of the past is 410: only the newest is there', async () => {
+      expectStatus(await list(`resourceVersion=${newest}&resourceVersionMatch=Exact`), 410, 'Expired');
+    });
+
+    test.for([
+      'resourceVersionMatch=NotOlderThan',
+      'resourceVersion=1&resourceVersionMatch=Newest',
+      'resourceVersion=0&resourceVersionMatch=Exact',
+    ])('%s is invalid', async (query) => {
+      const answer = await list(query);
+      expectStatus(answer, 422, 'Invalid', 'ListOptions');
+      expect(answer.body.details.causes[0].field).toBe('resourceVersionMatch');
+    });
+
+    test('beside a continue token it is refused, for the pages of a list are of one state', async () => {
+      const { continue: token } = (await list('limit=2')).body.metadata;
+      expectStatus(await list(`limit=2&continue=${token}&resourceVersion=${newest}`), 400, 'BadRequest', 'continue');
+      expect((await list(`limit=2&continue=${token}&resourceVersion=0`)).status).toBe(200);
+      expectStatus(
+        await list(`limit=2&continue=${token}&resourceVersion=0&resourceVersionMatch=NotOlderThan`),
+        422,
+        'Invalid',
+      );
+    });
+
+    test.for(['-1', '01', '1.5', 'abc', '%00', '9'.repeat(40), '__proto__'])('%s is no version', async (version) => {
+      expectStatus(await list(`resourceVersion=${version}`), 400, 'BadRequest', 'resourceVersion');
+    });
   });
 
   describe('over all tenants', () => {

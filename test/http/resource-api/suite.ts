@@ -14,8 +14,12 @@ import { finalizerWrites } from '#test/http/resource-api/finalizer-writes.ts';
 import { identity } from '#test/http/resource-api/identity.ts';
 import { ifMatch } from '#test/http/resource-api/if-match.ts';
 import { jsonPatches } from '#test/http/resource-api/json-patches.ts';
+import { discovery } from '#test/http/resource-api/discovery.ts';
+import { headers } from '#test/http/resource-api/headers.ts';
+import { immutableFields } from '#test/http/resource-api/immutable-fields.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
+import { openApi } from '#test/http/resource-api/openapi.ts';
 import { replacement } from '#test/http/resource-api/replacement.ts';
 import { requests } from '#test/http/resource-api/requests.ts';
 import { secretValues } from '#test/http/resource-api/secret-values.ts';
@@ -41,7 +45,11 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('the shared tenant', () => sharedTenant(open));
   describe('secrets and schemas', () => secrets(open));
   describe('secret values', () => secretValues(open));
+  describe('immutable fields', () => immutableFields(open));
   describe('identity', () => identity(open));
   describe('requests', () => requests(open));
+  describe('headers', () => headers(open));
   describe('bodies', () => bodies(open));
+  describe('discovery', () => discovery(open));
+  describe('OpenAPI', () => openApi(open));
 }

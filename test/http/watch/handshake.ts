@@ -43,6 +43,7 @@ export function handshake(open: OpenTarget): void {
     expect(headers.get('cache-control')).toBe('no-cache, no-transform');
     expect(headers.get('x-accel-buffering')).toBe('no');
     expect(headers.get('content-length')).toBeNull();
+    expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   describe('READY', () => {

@@ -39,6 +39,9 @@ describe('defineKind', () => {
     [{ redact: ['password'] }, 'redact "password" must be a path below spec or status'],
     [{ redact: ['spec'] }, 'redact "spec"'],
     [{ redact: ['spec..a'] }, 'redact "spec..a"'],
+    [{ immutable: ['server'] }, 'immutable "server" must be a path below spec'],
+    [{ immutable: ['spec.users.*.name'] }, 'immutable "spec.users.*.name"'],
+    [{ immutable: ['status.a'] }, 'immutable "status.a"'],
     [{ finalizers: ['cleanup'] }, 'finalizers "cleanup" must have a domain'],
     [{ finalizers: ['example.dev/a', 'example.dev/a'] }, 'the same name twice'],
   ])('refuses %j', ([change, words]) => {

@@ -41,10 +41,24 @@ test('a fault of ours is a generic 500 outside, and its cause is in the log with
   expect(response.headers.get('X-Request-Id')).toBe('req-1');
   const body = await response.text();
   expect(JSON.parse(body)).toMatchObject({ kind: 'Status', reason: 'InternalError', code: 500 });
+  expect(body).toContain('request id req-1');
   expect(body).not.toContain('hunter2');
   const line = lines.find(({ level }) => level === 'error');
   expect(line?.fields).toMatchObject({ requestId: 'req-1', path: '/fault', err: { message: 'password=hunter2' } });
 });
+
+test.each(['TooManyRequests', 'ServiceUnavailable', 'Timeout'] as const)(
+  '%s says when to try again, in the header and in the body, even if nobody said it',
+  async (reason) => {
+    const passing = createHttpApp({ logger: logTo([]) });
+    passing.get('/', () => {
+      throw new StatusError(reason, 'busy');
+    });
+    const response = await passing.request('/');
+    expect(response.headers.get('Retry-After')).toBe('1');
+    expect(await response.json()).toMatchObject({ details: { retryAfterSeconds: 1 } });
+  },
+);
 
 test('an answer says when to come again, and that a token is needed', async () => {
   expect((await app.request('/later')).headers.get('Retry-After')).toBe('7');
@@ -67,7 +81,7 @@ test('the log has the path of a request, and neither its query nor its token', a
 test('an unknown path is 404, and an unknown verb 405 with those that there are', async () => {
   const missing = await app.request('/nothing');
   expect(await missing.json()).toMatchObject({ kind: 'Status', code: 404, reason: 'NotFound' });
-  for (const method of ['POST', 'OPTIONS', 'PROPFIND', 'constructor']) {
+  for (const method of ['POST', 'PROPFIND', 'constructor']) {
     const refused = await app.request('/thing', { method });
     expect(refused.status).toBe(405);
     expect(refused.headers.get('Allow')).toBe('GET, HEAD, DELETE');

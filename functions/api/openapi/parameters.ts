@@ -1,0 +1,57 @@
+/** The query parameters of the resource API, as documents show them. */
+
+import { DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT } from '#functions/api/parameters.ts';
+import type { SchemaObject } from '#functions/api/openapi/schema-object.ts';
+
+export interface ParameterObject {
+  readonly name: string;
+  readonly in: 'query' | 'path';
+  readonly description: string;
+  readonly required?: true;
+  readonly schema: SchemaObject;
+}
+
+const text: SchemaObject = { type: 'string' };
+
+function query(name: string, description: string, schema: SchemaObject = text): ParameterObject {
+  return { name, in: 'query', description, schema };
+}
+
+export function pathParameter(name: string, description: string): ParameterObject {
+  return { name, in: 'path', description, required: true, schema: text };
+}
+
+export const LIST_PARAMETERS: readonly ParameterObject[] = [
+  query('limit', `How many objects at most: ${DEFAULT_LIST_LIMIT} when absent.`, {
+    type: 'integer',
+    maximum: MAX_LIST_LIMIT,
+  }),
+  query('continue', 'From the page before: the next one.'),
+  query('labelSelector', 'Such as "app=blue,tier in (a,b),!old".'),
+  query('fieldSelector', 'On metadata.name and metadata.namespace.'),
+  query('resourceVersion', 'The list is no older than this.'),
+  query('resourceVersionMatch', 'What resourceVersion means.', { type: 'string', enum: ['NotOlderThan', 'Exact'] }),
+];
+
+const dryRun = query('dryRun', '"All": everything is checked and answered, nothing is written.', {
+  type: 'string',
+  enum: ['All'],
+});
+
+/** kubectl leaves the validation to a server whose PATCH has `fieldValidation`, and refuses to write to any other. */
+export const WRITE_PARAMETERS: readonly ParameterObject[] = [
+  dryRun,
+  query('fieldManager', 'Who writes. Ignored.'),
+  query('fieldValidation', 'What becomes of unknown and duplicate fields.', {
+    type: 'string',
+    enum: ['Ignore', 'Warn', 'Strict'],
+  }),
+];
+
+export const DELETE_PARAMETERS: readonly ParameterObject[] = [
+  dryRun,
+  query('propagationPolicy', 'What becomes of the objects that this one owns.', {
+    type: 'string',
+    enum: ['Background', 'Foreground', 'Orphan'],
+  }),
+];
