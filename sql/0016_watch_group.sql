@@ -1,6 +1,6 @@
 -- Watch groups: who shares the events of which tenants, who holds which lane, and how far each lane is confirmed.
--- Whoever assigns lanes locks the group's row first, then lanes in the order of (watch_group, stream, lane); who only
--- confirms locks lanes alone, in that order. All that is written on a lane names its fence.
+-- Whoever assigns lanes locks the group's row first, then lanes in the order of (watch_group, stream, lane), then dead
+-- letters by id; who only confirms locks lanes alone, in that order. All that is written on a lane names its fence.
 
 create table plumbline.watch_group (
   id bigint generated always as identity (cache 1) primary key,
@@ -718,7 +718,7 @@ begin
 end
 $$;
 
--- As before; and groups have no lanes of it any more.
+-- Forgets a stream that is closed and drained: its events, its topic, and what groups know of it.
 create or replace function plumbline.mark_stream_removed(p_stream bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -737,6 +737,7 @@ begin
   perform from plumbline.group_lane where watch_group = any (groups) and stream = p_stream
     order by watch_group, lane for update;
   delete from plumbline.group_lane where watch_group = any (groups) and stream = p_stream;
+  perform from plumbline.group_dead_letter where stream = p_stream order by id for update;
   delete from plumbline.group_dead_letter where stream = p_stream;
   perform pg_notify('plumbline_watch_group', g::text) from unnest(groups) g;
   update plumbline.stream set removed_at = coalesce(removed_at, clock_timestamp()) where id = p_stream;
