@@ -690,7 +690,8 @@ begin
 end
 $$;
 
--- Ends groups that have had no member for so long; returns how many. Those that somebody is about are left.
+-- Ends groups that have had no member for so long; returns how many. Those that somebody is about are left. A hundred at
+-- a time, so that joins do not wait; it is called again and again.
 create function plumbline.drop_idle_groups(p_idle interval) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -702,14 +703,14 @@ begin
     select g.id from plumbline.watch_group g
     where g.ended_at = 'infinity' and g.idle_since is null and not exists (
       select from plumbline.group_member m where m.watch_group = g.id and m.expires_at > clock_timestamp())
-    order by g.id for no key update skip locked
+    order by g.id limit 100 for no key update skip locked
   loop
     perform plumbline.settle_group(idle);
   end loop;
   for idle in
     select id from plumbline.watch_group
     where ended_at = 'infinity' and idle_since <= clock_timestamp() - p_idle
-    order by id for no key update skip locked
+    order by id limit 100 for no key update skip locked
   loop
     perform plumbline.end_group(idle, false);
     dropped := dropped + 1;
