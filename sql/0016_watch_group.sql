@@ -341,8 +341,8 @@ begin
   elsif joined.selection <> p_selection then
     if exists (select from plumbline.group_member m
       where m.watch_group = joined.id and m.expires_at > clock_timestamp()) then
-      raise exception 'its members select something else: %; select the same, or use a group of another name',
-        joined.selection using errcode = 'PL409';
+      raise exception 'its members select %; select the same, or use a group of another name',
+        case joined.selection when '' then 'everything' else joined.selection end using errcode = 'PL409';
     end if;
     update plumbline.watch_group set selection = p_selection where id = joined.id;
   end if;

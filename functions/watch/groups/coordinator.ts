@@ -17,7 +17,7 @@ import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
-import { leaseLost } from '#functions/watch/watch-errors.ts';
+import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
 export interface CoordinatorDeps extends Omit<GroupKeeper, 'slots' | 'heldRuns' | 'park' | 'reload' | 'ended'> {
   readonly groups: WatchGroups;
@@ -132,10 +132,22 @@ export class GroupCoordinator {
     if (members.length === 0) return;
     const askedAtMs = performance.now();
     const alive = new Set(await this.#deps.groups.renew(members, LEASE_MS));
+    const ended: GroupSession[] = [];
     for (const member of members) {
       const session = this.#sessions.find(member);
       if (alive.has(member)) session?.renewed(askedAtMs + LEASE_MS);
-      else session?.end(leaseLost(), 'lease');
+      else if (session) ended.push(session);
+    }
+    if (ended.length > 0) await this.#end(ended);
+  }
+
+  /** Their memberships are over, in the database. */
+  async #end(sessions: readonly GroupSession[]): Promise<void> {
+    const deletions = await this.#deps.groups.deletions(sessions.map(({ membership }) => membership.group));
+    for (const session of sessions) {
+      const deletion = deletions.find(({ group }) => group === session.membership.group);
+      if (deletion) session.end(groupDeleted(deletion));
+      else session.end(leaseLost(), 'lease');
     }
   }
 

@@ -188,6 +188,12 @@ export class MemberLanes {
     return marks;
   }
 
+  /** What was delivered a moment ago is no attempt. */
+  forgetDeliveries(): void {
+    for (const lane of this.#unmarked) lane.takeDelivered();
+    this.#unmarked.clear();
+  }
+
   /** The mark was not stored. */
   restore({ lane, mark }: TakenMark): void {
     if (this.find(lane.held) !== lane) return;

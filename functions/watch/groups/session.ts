@@ -141,6 +141,8 @@ export class GroupSession implements TimedStream {
     const { keeper } = this.#deps;
     if (error instanceof FilterFailed) {
       keeper.onFilterError();
+      // They are not to blame: a filter that fails each time would use their attempts up.
+      this.lanes.forgetDeliveries();
       this.end(filterFailed(error, undefined));
       return;
     }
