@@ -1,6 +1,6 @@
 -- Watch groups: who shares the events of which tenants, who holds which lane, and how far each lane is confirmed.
--- Whoever assigns lanes locks the group's row first, then lanes in the order of (watch_group, stream, lane); who only
--- confirms locks lanes alone, in that order. All that is written on a lane names its fence.
+-- Whoever assigns lanes locks the group's row first, then lanes in the order of (watch_group, stream, lane), then dead
+-- letters by id; who only confirms locks lanes alone, in that order. All that is written on a lane names its fence.
 
 create table plumbline.watch_group (
   id bigint generated always as identity (cache 1) primary key,
@@ -341,8 +341,8 @@ begin
   elsif joined.selection <> p_selection then
     if exists (select from plumbline.group_member m
       where m.watch_group = joined.id and m.expires_at > clock_timestamp()) then
-      raise exception 'its members select something else: %; select the same, or use a group of another name',
-        joined.selection using errcode = 'PL409';
+      raise exception 'its members select %; select the same, or use a group of another name',
+        case joined.selection when '' then 'everything' else joined.selection end using errcode = 'PL409';
     end if;
     update plumbline.watch_group set selection = p_selection where id = joined.id;
   end if;
@@ -690,7 +690,8 @@ begin
 end
 $$;
 
--- Ends groups that have had no member for so long; returns how many. Those that somebody is about are left.
+-- Ends groups that have had no member for so long; returns how many. Those that somebody is about are left. A hundred at
+-- a time, so that joins do not wait; it is called again and again.
 create function plumbline.drop_idle_groups(p_idle interval) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -702,14 +703,14 @@ begin
     select g.id from plumbline.watch_group g
     where g.ended_at = 'infinity' and g.idle_since is null and not exists (
       select from plumbline.group_member m where m.watch_group = g.id and m.expires_at > clock_timestamp())
-    order by g.id for no key update skip locked
+    order by g.id limit 100 for no key update skip locked
   loop
     perform plumbline.settle_group(idle);
   end loop;
   for idle in
     select id from plumbline.watch_group
     where ended_at = 'infinity' and idle_since <= clock_timestamp() - p_idle
-    order by id for no key update skip locked
+    order by id limit 100 for no key update skip locked
   loop
     perform plumbline.end_group(idle, false);
     dropped := dropped + 1;
@@ -718,7 +719,7 @@ begin
 end
 $$;
 
--- As before; and groups have no lanes of it any more.
+-- Forgets a stream that is closed and drained: its events, its topic, and what groups know of it.
 create or replace function plumbline.mark_stream_removed(p_stream bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -737,6 +738,7 @@ begin
   perform from plumbline.group_lane where watch_group = any (groups) and stream = p_stream
     order by watch_group, lane for update;
   delete from plumbline.group_lane where watch_group = any (groups) and stream = p_stream;
+  perform from plumbline.group_dead_letter where stream = p_stream order by id for update;
   delete from plumbline.group_dead_letter where stream = p_stream;
   perform pg_notify('plumbline_watch_group', g::text) from unnest(groups) g;
   update plumbline.stream set removed_at = coalesce(removed_at, clock_timestamp()) where id = p_stream;

@@ -1,7 +1,7 @@
 /** The ring of cursor keys in a file, such as a mounted secret, and in a text that stays as it is. */
 
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { type DatedCursorKey, formatCursorKeys, parseCursorKeys, ringAt } from '#adapters/node/cursor-key-text.ts';
 import {
   type CursorKeyAdmin,
@@ -59,14 +59,25 @@ export function fileCursorKeyAdmin(path: string): CursorKeyAdmin {
 
   async function replace(keys: readonly DatedCursorKey[]): Promise<void> {
     const temporary = `${path}.${randomBytes(4).toString('hex')}`;
-    // Servers may read it as members of its group.
-    const mode = await stat(path).then(
-      (file) => file.mode & 0o777,
-      () => 0o600,
-    );
-    await writeFile(temporary, formatCursorKeys(keys), { mode });
-    await rename(temporary, path);
+    try {
+      await writeFile(temporary, formatCursorKeys(keys), { mode: 0o600, flush: true });
+      await takeRights(path, temporary);
+      await rename(temporary, path);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
   }
+}
+
+/** Servers may read it under another account, or as members of its group. */
+async function takeRights(path: string, temporary: string): Promise<void> {
+  const existing = await stat(path).catch(() => undefined);
+  if (!existing) return;
+  // Only root can give it to another account; an owner's own group is all that others can keep.
+  const own = await stat(temporary);
+  if (existing.uid !== own.uid || existing.gid !== own.gid) await chown(temporary, existing.uid, existing.gid);
+  await chmod(temporary, existing.mode & 0o777);
 }
 
 async function readKeys(path: string): Promise<readonly DatedCursorKey[]> {

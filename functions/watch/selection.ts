@@ -16,7 +16,10 @@ export interface Selectable extends KindName {
 }
 
 export interface Selection {
-  /** Equal for selections that are written the same, in any order: their watchers share encoded frames. */
+  /**
+   * Equal for selections that are written the same, in any order: their watchers share encoded frames. For people, it is
+   * the parameters that are given; empty: everything.
+   */
   readonly key: string;
   /** Absent: all. */
   readonly kinds: readonly KindName[] | undefined;
@@ -52,12 +55,13 @@ export function createSelection({ kinds, labels = [], types, filter }: Selection
   const wanted = kinds && new Set(kinds.map(({ group, kind }) => `${group}/${kind}`));
   const wantedTypes = types && new Set(types);
   return {
-    key: JSON.stringify([
-      wanted ? [...wanted].toSorted() : '*',
-      canonicalSelector(labels),
-      wantedTypes && wantedTypes.size < EVENT_TYPES.length ? [...wantedTypes].toSorted() : '*',
-      filter?.text ?? '',
-    ]),
+    key: keyOf({
+      kinds: wanted && [...wanted].toSorted().join(','),
+      labelSelector: canonicalSelector(labels),
+      types: wantedTypes && wantedTypes.size < EVENT_TYPES.length ? [...wantedTypes].toSorted().join(',') : undefined,
+      // The last: it is any text.
+      filter: filter?.text,
+    }),
     kinds,
     typeOf,
     matches: (object) => isWantedKind(object) && matchesLabels(object.labels),
@@ -93,4 +97,9 @@ export function createSelection({ kinds, labels = [], types, filter }: Selection
   function matchesLabels(text: string): boolean {
     return labels.length === 0 || matchesSelector(labels, JSON.parse(text) as Record<string, string>);
   }
+}
+
+function keyOf(parameters: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
+  return given.map(([name, value]) => `${name}=${value}`).join('&');
 }

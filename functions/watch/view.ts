@@ -1,6 +1,6 @@
 /** What a stream was opened for, as far as its end depends on it: whose token, and what of its tenants it shows. */
 
-import type { Caller, TenantSet } from '#core/identity.ts';
+import { type Caller, isOpenSet, type TenantSet } from '#core/identity.ts';
 import { type BlockSet, changeOfView, isGranted } from '#core/token-block.ts';
 
 export interface View {
@@ -28,7 +28,7 @@ export function changeForView(view: View, blocks: BlockSet): 'blocked' | 'lost' 
   const blocked = blocks.blockedOf(token);
   if (blocked === 'everything') return 'blocked';
   const concerned = view.tenantsAreNamed
-    ? blocked.filter((name) => granted !== '*' && 'includes' in granted && granted.includes(name))
+    ? blocked.filter((name) => !isOpenSet(granted) && granted.includes(name))
     : blocked.filter((name) => isGranted(granted, name));
   return changeOfView(blockedTenants, concerned);
 }

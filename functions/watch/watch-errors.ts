@@ -1,6 +1,7 @@
 /** The errors that end a watch, as its client is told them. */
 
 import { type LogPoint, PositionExpired } from '#core/ports/event-log.ts';
+import type { GroupDeletion } from '#core/ports/watch-groups.ts';
 import { REASON_CODES, StatusError, toStatusError } from '#core/status-error.ts';
 import { LogHole } from '#functions/watch/dense.ts';
 import type { FilterFailed } from '#functions/watch/filter/compile.ts';
@@ -76,6 +77,11 @@ export function leaseLost(): StatusError {
   return new StatusError('ServiceUnavailable', 'the membership could not be kept alive in time; connect again', {
     details: { retryAfterSeconds: 1 },
   });
+}
+
+/** Whoever comes back would make a group of that name anew, from its beginning. */
+export function groupDeleted({ by, reason }: GroupDeletion): StatusError {
+  return new StatusError('NotFound', `the group was deleted by ${JSON.stringify(by)}: ${reason}`);
 }
 
 export function unackedTooLong(ackWaitMs: number): StatusError {

@@ -83,21 +83,23 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
   options: ConsumeOptions<Spec, Status>,
 ): Promise<void> {
   const { signal, handler, onResync, onFailure, maxAttempts = DEFAULT_MAX_ATTEMPTS, retry, onRetry } = options;
+  if (signal.aborted) return;
   const caller = createCaller(options);
   const connection = new AbortController();
-  const lanes = createLanes(options.concurrency ?? DEFAULT_CONCURRENCY);
+  const fail = (error: unknown): void => connection.abort(error);
+  // Of work only what a callback throws of its own.
+  const lanes = createLanes(options.concurrency ?? DEFAULT_CONCURRENCY, fail);
   const acks = createAcks({
     caller,
     retry,
     onRetry,
     onLost: lanes.lose,
-    onFailure: (error) => connection.abort(error),
+    onFailure: fail,
     signal: connection.signal,
   });
   const resync = createResyncs(onResync);
   const leave = (): void => void finish();
   signal.addEventListener('abort', leave, { once: true });
-  if (signal.aborted) return;
   try {
     const frames = openAgain({ ...options, caller, request, signal: connection.signal, onEnd: lanes.loseAll });
     for await (const frame of frames) take(frame);
@@ -147,7 +149,7 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
         try {
           await handler(delivery, { signal: lost });
         } catch (error) {
-          fail(delivery, error);
+          failed(delivery, error);
           return;
         }
         acks.ack(delivery);
@@ -155,7 +157,7 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     });
   }
 
-  function fail(delivery: LaneFrame & Delivery<Spec, Status>, error: unknown): void {
+  function failed(delivery: LaneFrame & Delivery<Spec, Status>, error: unknown): void {
     const delayMs = refuse(delivery, delivery.attempt);
     const isDead = delivery.isDeadLetter || delivery.attempt >= maxAttempts;
     onFailure?.({ error, delivery, retryInMs: isDead ? undefined : delayMs });

@@ -5,6 +5,7 @@ import { type DeadLetterRow, letterColumns, toDeadLetter } from '#adapters/postg
 import { laneColumns, markColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
 import type { GrantedTenants } from '#core/identity.ts';
 import type {
+  GroupDeletion,
   AssignedLane,
   HeldLane,
   JoinRequest,
@@ -18,7 +19,7 @@ const MAX_GROUPS = 100;
 
 type Members = Pick<
   WatchGroups,
-  'join' | 'renew' | 'lanes' | 'shapes' | 'confirmedPoints' | 'mark' | 'release' | 'leave'
+  'join' | 'renew' | 'deletions' | 'lanes' | 'shapes' | 'confirmedPoints' | 'mark' | 'release' | 'leave'
 >;
 
 type MembershipRow = Omit<Membership, 'droppedAt'> & { readonly droppedAt: Date | null };
@@ -40,6 +41,15 @@ export function groupMembers(sql: Sql): Members {
       );
       if (!row) throw new Error('join_group gave no row');
       return { ...row, droppedAt: row.droppedAt ?? undefined };
+    },
+
+    async deletions(groups: readonly bigint[]): Promise<readonly GroupDeletion[]> {
+      return guarded(
+        'watch groups',
+        () => sql<GroupDeletion[]>`
+        select watch_group as "group", done_by as by, reason from plumbline.group_action
+        where watch_group = any (${groups.map(String)}::bigint[]) and deed = 'delete'`,
+      );
     },
 
     async renew(members: readonly bigint[], leaseMs: number): Promise<readonly bigint[]> {

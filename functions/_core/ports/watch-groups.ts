@@ -109,6 +109,13 @@ export interface DeadLetter {
   readonly parkedAt: Date;
 }
 
+export interface GroupDeletion {
+  readonly group: bigint;
+  /** A subject. */
+  readonly by: string;
+  readonly reason: string;
+}
+
 export interface WatchGroups {
   /**
    * Makes a member, and the group when there is none. Lanes are shared out anew, at most those that must move: members
@@ -123,6 +130,9 @@ export interface WatchGroups {
    * lane, lose them.
    */
   renew(members: readonly bigint[], leaseMs: number): Promise<readonly bigint[]>;
+
+  /** Of these groups those that were deleted. */
+  deletions(groups: readonly bigint[]): Promise<readonly GroupDeletion[]>;
 
   /** What these members hold now, of those that live. */
   lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]>;

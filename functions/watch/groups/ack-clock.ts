@@ -23,7 +23,7 @@ export class AckClock {
       return 'running';
     }
     if (oldest.index !== this.#oldest?.index) {
-      this.#oldest = { index: oldest.index, sinceMs: Math.max(oldest.atMs, nowMs), lookedAtMs: undefined };
+      this.#oldest = { index: oldest.index, sinceMs: nowMs, lookedAtMs: undefined };
     }
     if (!this.#oldest || nowMs - this.#oldest.sinceMs < this.#ackWaitMs) return 'running';
     if (this.#oldest.lookedAtMs === undefined) {

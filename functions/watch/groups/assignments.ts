@@ -18,14 +18,12 @@ export class Assignments {
   /** By group, when news may have been missed. */
   #shapes: ReadonlyMap<bigint, string> = new Map();
   readonly #comparing: Job;
-  readonly #loading: Job;
-  readonly #releasing: Job;
+  readonly #settling: Job;
 
   constructor(deps: AssignmentsDeps, signal: AbortSignal) {
     this.#deps = deps;
     this.#comparing = new Job(() => this.#compare(), deps.onError);
-    this.#loading = new Job(() => this.#load(), deps.onError);
-    this.#releasing = new Job(() => this.#release(), deps.onError);
+    this.#settling = new Job(() => this.#settle(), deps.onError);
     deps.groups.onChange((group) => {
       if (group === undefined) this.#comparing.ask();
       else this.reload([group]);
@@ -35,17 +33,16 @@ export class Assignments {
   /** Something may have changed in these groups. */
   reload(groups: readonly bigint[]): void {
     for (const group of groups) if (this.#deps.sessions.of(group).length > 0) this.#changed.add(group);
-    if (this.#changed.size > 0) this.#loading.ask();
+    if (this.#changed.size > 0) this.#settling.ask();
   }
 
   /** Gives up what others wait for and nothing keeps here any more; tries again what failed. */
   tick(): void {
-    this.#releasing.ask();
-    this.#loading.tick();
+    this.#settling.ask();
   }
 
   stop(): void {
-    for (const job of [this.#comparing, this.#loading, this.#releasing]) job.stop();
+    for (const job of [this.#comparing, this.#settling]) job.stop();
   }
 
   /** The lanes of a thousand tenants take 100 ms to load: only those of groups that have changed. */
@@ -55,6 +52,12 @@ export class Assignments {
     const shapes = await this.#deps.groups.shapes(groups);
     this.reload(groups.filter((group) => shapes.get(group) !== this.#shapes.get(group)));
     this.#shapes = shapes;
+  }
+
+  /** One after the other: what was loaded before a release was answered would have its lanes go on. */
+  async #settle(): Promise<void> {
+    await this.#release();
+    await this.#load();
   }
 
   async #load(): Promise<void> {

@@ -4,9 +4,12 @@
  */
 
 import type { StreamDirectory } from '#core/ports/streams.ts';
-import type { HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { HeldLane, LaneMark, WatchGroups } from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
+import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
+import { Slots } from '#functions/watch/groups/slots.ts';
+import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
@@ -14,9 +17,9 @@ import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
-import { leaseLost } from '#functions/watch/watch-errors.ts';
+import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
-export interface CoordinatorDeps extends Omit<GroupKeeper, 'park' | 'reload' | 'ended'> {
+export interface CoordinatorDeps extends Omit<GroupKeeper, 'slots' | 'heldRuns' | 'park' | 'reload' | 'ended'> {
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
 }
@@ -28,6 +31,8 @@ const TICK_MS = 100;
 const DELIVERED_MARKS_MS = 250;
 /** What is of no concern to a group moves its position this often. */
 const MOVED_MARKS_MS = 3_000;
+/** At once, for all lanes that are behind. */
+const MAX_READS = 16;
 const PARK_RETRY_MS = 1_000;
 
 export interface ConfirmedLane extends HeldLane {
@@ -51,6 +56,8 @@ export class GroupCoordinator {
     this.#deps = deps;
     this.keeper = {
       ...deps,
+      slots: new Slots(MAX_READS),
+      heldRuns: new HeldRuns(),
       park: (lane, letter) => this.#park(lane, letter),
       reload: (group) => this.#assignments.reload([group]),
       ended: (member) => this.#ended(member),
@@ -91,7 +98,7 @@ export class GroupCoordinator {
 
   /** These lanes have begun anew. */
   begunAnew(lanes: readonly HeldLane[]): void {
-    for (const held of lanes) for (const session of this.#sessions.of(held.group)) session.lanes.letGo(held);
+    for (const held of lanes) for (const session of this.#sessions.of(held.group)) session.lanes.begunAnew(held);
     this.#assignments.reload(lanes.map(({ group }) => group));
   }
 
@@ -125,10 +132,22 @@ export class GroupCoordinator {
     if (members.length === 0) return;
     const askedAtMs = performance.now();
     const alive = new Set(await this.#deps.groups.renew(members, LEASE_MS));
+    const ended: GroupSession[] = [];
     for (const member of members) {
       const session = this.#sessions.find(member);
       if (alive.has(member)) session?.renewed(askedAtMs + LEASE_MS);
-      else session?.end(leaseLost(), 'lease');
+      else if (session) ended.push(session);
+    }
+    if (ended.length > 0) await this.#end(ended);
+  }
+
+  /** Their memberships are over, in the database. */
+  async #end(sessions: readonly GroupSession[]): Promise<void> {
+    const deletions = await this.#deps.groups.deletions(sessions.map(({ membership }) => membership.group));
+    for (const session of sessions) {
+      const deletion = deletions.find(({ group }) => group === session.membership.group);
+      if (deletion) session.end(groupDeleted(deletion));
+      else session.end(leaseLost(), 'lease');
     }
   }
 
@@ -154,11 +173,11 @@ export class GroupCoordinator {
         lane.parked(letter.point);
         return;
       }
-      lane.isLetGo = true;
+      lane.hasBegunAnew = true;
       this.#assignments.reload([lane.held.group]);
     } catch (error) {
       this.#deps.onError(error);
-      await new Promise((resolve) => setTimeout(resolve, PARK_RETRY_MS));
+      await pause(PARK_RETRY_MS, this.#lifetime.signal);
     }
     lane.notParked();
   }
@@ -168,9 +187,19 @@ export class GroupCoordinator {
     if (!session) return;
     this.#sessions.remove(session);
     const marks = session.lanes.takeMarks(true).map(({ mark }) => mark);
-    // A lease that cannot be given back ends by itself.
-    const leaving = this.#deps.groups.leave(member, marks).catch((error: unknown) => this.#deps.onError(error));
+    const leaving = this.#leave(member, marks);
     this.#leaving.add(leaving);
     void leaving.then(() => this.#leaving.delete(leaving));
+  }
+
+  async #leave(member: bigint, marks: readonly LaneMark[]): Promise<void> {
+    try {
+      // Behind those that are on their way: what they say of its lanes would come too late.
+      await this.noteDeliveries();
+      await this.#deps.groups.leave(member, marks);
+    } catch (error) {
+      // A lease that cannot be given back ends by itself.
+      this.#deps.onError(error);
+    }
   }
 }

@@ -7,6 +7,8 @@ import type { SseSink } from '#core/ports/sse.ts';
 import type { Membership } from '#core/ports/watch-groups.ts';
 import type { Lane, LaneLimits } from '#functions/watch/groups/lane.ts';
 import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
+import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
+import type { Slots } from '#functions/watch/groups/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { Tails } from '#functions/watch/tails.ts';
 
@@ -15,6 +17,9 @@ export interface GroupKeeper {
   readonly log: EventLog;
   readonly tails: Tails;
   readonly ackTokens: AckTokens;
+  /** Reads of the log that lanes need which are behind. */
+  readonly slots: Slots;
+  readonly heldRuns: HeldRuns;
   /** Takes an event out of its lane; resolves when it is, or when the lane is not held any more. Never rejects. */
   park(lane: Lane, letter: ParkedEvent): Promise<void>;
   /** Something may have changed: the lanes of the group are looked at. */

@@ -38,8 +38,10 @@ export class Lane {
   readonly pausedUntilMs: number;
   /** Another member waits for it. */
   isWanted = false;
-  /** It was handed over, or has begun anew elsewhere: what becomes of it is being asked. */
-  isLetGo = false;
+  /** It is being handed over. */
+  isReleasing = false;
+  /** Its fence has risen, in the database: another of its kind takes its place, here or elsewhere. For good. */
+  hasBegunAnew = false;
   readonly #limits: LaneLimits;
   /** Ascending. */
   readonly #deliveredBefore: readonly bigint[];
@@ -87,6 +89,16 @@ export class Lane {
     );
   }
 
+  /** Nothing more is delivered on it. */
+  get isLetGo(): boolean {
+    return this.isReleasing || this.hasBegunAnew;
+  }
+
+  /** Whether events of the lane itself are unacked; parked ones that are delivered again are beside it. */
+  get hasUnacked(): boolean {
+    return this.#unacked.length > 0;
+  }
+
   get unackedCount(): number {
     return this.#unacked.length + this.#letters.size;
   }
@@ -98,10 +110,10 @@ export class Lane {
 
   /** Whether the next event may be delivered. */
   hasRoom(nowMs: number): boolean {
-    if (this.isWanted || this.isLetGo || this.#isParking || nowMs < this.pausedUntilMs) return false;
+    if (this.isWanted || this.isLetGo || this.#isParking || this.#awaitsRest || nowMs < this.pausedUntilMs)
+      return false;
     const [oldest] = this.#unacked;
     if (!oldest) return true;
-    if (this.#awaitsRest) return false;
     return this.#unacked.length < this.#limits.window && this.attemptAt(oldest.point.seq) <= this.#attemptsTogether;
   }
 
@@ -114,7 +126,7 @@ export class Lane {
     return this.hasRoom(nowMs) && this.#unacked.length <= this.#limits.window * (1 - AMPLE_SHARE);
   }
 
-  /** The how manieth delivery of an event the next one is; 1 for the first. */
+  /** The attempt number of an event's next delivery; 1 for the first. */
   attemptAt(seq: bigint): number {
     const first = this.#deliveredBefore.findIndex((delivered) => delivered >= seq);
     return first === -1 ? 1 : 1 + this.#deliveredBefore.length - first;
@@ -149,7 +161,7 @@ export class Lane {
     this.#unacked.push({ point, index, atMs: nowMs });
   }
 
-  /** Nothing more is delivered until all is acked. */
+  /** Nothing more is delivered until all of the lane itself is acked: something is. */
   awaitRest(): void {
     this.#awaitsRest = true;
   }

@@ -13,7 +13,6 @@ import type { Lane } from '#functions/watch/groups/lane.ts';
 import { MemberLanes } from '#functions/watch/groups/member-lanes.ts';
 import type { MemberWriter } from '#functions/watch/groups/member-writer.ts';
 import { parkedEvent } from '#functions/watch/groups/parked-event.ts';
-import { Slots } from '#functions/watch/groups/slots.ts';
 import { StreamReading, type StreamReadingDeps } from '#functions/watch/groups/stream-reading.ts';
 
 export interface MemberDeliveryDeps extends Pick<GroupSessionDeps, 'keeper' | 'selection' | 'limits' | 'tenants'> {
@@ -26,16 +25,12 @@ export interface MemberDeliveryDeps extends Pick<GroupSessionDeps, 'keeper' | 's
 
 /** Over all lanes, a member is sent at most this many windows of unacked events. */
 const WINDOWS_PER_MEMBER = 64;
-const MAX_READS = 16;
-/** Streams of which events are held that their lanes have no room for. */
-const MAX_HELD_RUNS = 16;
 
 export class MemberDelivery {
   readonly lanes: MemberLanes;
   readonly #deps: MemberDeliveryDeps;
   /** There may be something to deliver. */
   readonly #due = new Set<StreamReading>();
-  readonly #holding = new Set<StreamReading>();
   /** Parked events that are asked for again, by id. */
   readonly #letters = new Map<bigint, { readonly lane: Lane; readonly letter: DeadLetter }>();
   #isPumping = false;
@@ -47,12 +42,13 @@ export class MemberDelivery {
     const readingDeps: StreamReadingDeps = {
       log: keeper.log,
       tails: keeper.tails,
-      slots: new Slots(MAX_READS),
+      slots: keeper.slots,
       selection,
       isFull: () => this.#isFull,
       deliver: (lane, event, type) => this.#deliver(lane, event, type),
       onNews: (reading) => this.#pumpAlso(reading),
-      onHeld: (reading) => this.#hold(reading),
+      onHeld: (reading) => keeper.heldRuns.hold(reading),
+      onDropped: (reading) => keeper.heldRuns.drop(reading),
       onLost: (lane, point) => {
         deps.writer.loss(lane, point);
         this.lanes.delivered(lane);
@@ -88,7 +84,7 @@ export class MemberDelivery {
 
   letterDone(id: bigint): void {
     this.#letters.delete(id);
-    this.lanes.letterDone(id);
+    if (this.lanes.letterDone(id)) this.pumpAll();
   }
 
   /** Delivers what can be delivered. */
@@ -141,7 +137,7 @@ export class MemberDelivery {
   }
 
   #park(lane: Lane, event: StreamEvent, type: EventType): void {
-    if (!lane.isAtRest) {
+    if (lane.hasUnacked) {
       lane.awaitRest();
       return;
     }
@@ -165,14 +161,5 @@ export class MemberDelivery {
     if (tenant === lane.tenant && seesTenant({ tenants: this.#deps.tenants }, tenant)) return;
     this.#deps.keeper.onIsolationViolation(stream);
     throw new StatusError('InternalError', 'the stream was ended for safety; connect again');
-  }
-
-  #hold(reading: StreamReading): void {
-    this.#holding.delete(reading);
-    this.#holding.add(reading);
-    const [longest] = this.#holding;
-    if (!longest || this.#holding.size <= MAX_HELD_RUNS) return;
-    longest.forget();
-    this.#holding.delete(longest);
   }
 }

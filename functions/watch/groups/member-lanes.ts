@@ -81,7 +81,7 @@ export class MemberLanes {
     for (const each of assigned) {
       const lane = this.find(each) ?? this.#begin(each, ranges.get(each.stream), nowMs);
       if (!lane) continue;
-      lane.isLetGo = false;
+      lane.isReleasing = false;
       lane.isWanted = each.isWanted;
       if (each.isWanted) this.#wanted.add(lane);
       else this.#wanted.delete(lane);
@@ -123,14 +123,15 @@ export class MemberLanes {
     return count > 0;
   }
 
-  /** A parked event that was delivered again is confirmed, or refused. */
-  letterDone(id: bigint): void {
+  /** A parked event that was delivered again is confirmed, or refused. Returns whether it was one of these. */
+  letterDone(id: bigint): boolean {
+    let isOurs = false;
     for (const lane of this.#busy) {
-      this.#acked(
-        lane,
-        lane.keepLetters((other) => other !== id),
-      );
+      const count = lane.keepLetters((other) => other !== id);
+      this.#acked(lane, count);
+      isOurs ||= count > 0;
     }
+    return isOurs;
   }
 
   #acked(lane: Lane, count: number): void {
@@ -139,9 +140,9 @@ export class MemberLanes {
   }
 
   /** It has begun anew: nothing more is delivered on it until it is known how. */
-  letGo(held: HeldLane): void {
+  begunAnew(held: HeldLane): void {
     const lane = this.find(held);
-    if (lane) lane.isLetGo = true;
+    if (lane) lane.hasBegunAnew = true;
   }
 
   /** What was delivered on lanes before this moment and is not acked. */
@@ -162,7 +163,7 @@ export class MemberLanes {
   /** Lanes that others wait for and that nothing keeps here any more; each once. */
   takeRested(): readonly HeldLane[] {
     const rested = [...this.#wanted].filter((lane) => lane.isAtRest && !lane.isLetGo);
-    for (const lane of rested) lane.isLetGo = true;
+    for (const lane of rested) lane.isReleasing = true;
     return rested.map(({ held }) => held);
   }
 
@@ -185,6 +186,12 @@ export class MemberLanes {
       if (delivered !== undefined || confirmed) marks.push({ lane, mark: { ...lane.held, delivered, confirmed } });
     }
     return marks;
+  }
+
+  /** What was delivered a moment ago is no attempt. */
+  forgetDeliveries(): void {
+    for (const lane of this.#unmarked) lane.takeDelivered();
+    this.#unmarked.clear();
   }
 
   /** The mark was not stored. */

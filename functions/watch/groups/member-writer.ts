@@ -19,13 +19,16 @@ export class MemberWriter {
   readonly outlet: Outlet;
   readonly #tokens: AckTokens;
   readonly #audience: Audience;
+  /** By this process's clock, `performance.now()`: what was collected is written before it only. */
+  leaseEndsAtMs: number;
   #text = '';
   #sentCount = 0;
 
-  constructor(sink: SseSink, tokens: AckTokens, audience: Audience) {
+  constructor(sink: SseSink, tokens: AckTokens, audience: Audience, leaseEndsAtMs: number) {
     this.outlet = new Outlet(sink);
     this.#tokens = tokens;
     this.#audience = audience;
+    this.leaseEndsAtMs = leaseEndsAtMs;
   }
 
   get isFull(): boolean {
@@ -51,21 +54,19 @@ export class MemberWriter {
     this.#text += resyncFrame(lane, this.#token(lane, point));
   }
 
-  /** Behind what was collected. */
+  /** What is of no lane, behind what was collected; that is left out when the lease is over. */
   now(text: string): void {
-    this.outlet.write(new FrameBytes(this.#text + text));
-    this.#text = '';
+    this.flush();
+    this.outlet.write(new FrameBytes(text));
   }
 
   /** False when the lease is over: what was collected is dropped. */
-  flush(leaseEndsAtMs: number): boolean {
+  flush(): boolean {
     if (this.#text === '') return true;
-    if (performance.now() < leaseEndsAtMs) {
-      this.now('');
-      return true;
-    }
+    const isHeld = performance.now() < this.leaseEndsAtMs;
+    if (isHeld) this.outlet.write(new FrameBytes(this.#text));
     this.#text = '';
-    return false;
+    return isHeld;
   }
 
   #token(lane: Lane, point: LogPoint): string {

@@ -1,6 +1,6 @@
 /**
- * One member of a group: one client's stream. Whatever it delivers, it does while its lease lasts by its own clock: a
- * process that was frozen delivers nothing when it wakes up.
+ * One member of a group: one client's stream. It writes events only while its lease lasts by its own clock, so that a
+ * process that was frozen writes none when it wakes up; the acks of those that were on their way then are fenced.
  */
 
 import { seesTenant } from '#core/identity.ts';
@@ -25,15 +25,13 @@ export class GroupSession implements TimedStream {
   readonly #writer: MemberWriter;
   readonly #delivery: MemberDelivery;
   readonly #ackClock: AckClock;
-  #leaseEndsAtMs: number;
   #isClosed = false;
   #endedBy: WatchEnd | undefined;
 
   constructor(deps: GroupSessionDeps) {
     this.#deps = deps;
     this.membership = deps.membership;
-    this.#leaseEndsAtMs = deps.leaseEndsAtMs;
-    this.#writer = new MemberWriter(deps.sink, deps.keeper.ackTokens, deps.audience);
+    this.#writer = new MemberWriter(deps.sink, deps.keeper.ackTokens, deps.audience, deps.leaseEndsAtMs);
     this.#ackClock = new AckClock(deps.ackWaitMs);
     this.#delivery = new MemberDelivery({
       ...deps,
@@ -119,13 +117,13 @@ export class GroupSession implements TimedStream {
 
   /** The membership lasts until then, by this process's clock. */
   renewed(leaseEndsAtMs: number): void {
-    this.#leaseEndsAtMs = leaseEndsAtMs;
+    this.#writer.leaseEndsAtMs = leaseEndsAtMs;
   }
 
   /** Looks at the clock: the lease, what lies unacked, pauses that end. */
   tick(nowMs: number): void {
     if (this.#isClosed) return;
-    if (nowMs >= this.#leaseEndsAtMs) {
+    if (nowMs >= this.#writer.leaseEndsAtMs) {
       this.end(leaseLost(), 'lease');
       return;
     }
@@ -136,13 +134,15 @@ export class GroupSession implements TimedStream {
   }
 
   #flush(): void {
-    if (!this.#isClosed && !this.#writer.flush(this.#leaseEndsAtMs)) this.end(leaseLost(), 'lease');
+    if (!this.#isClosed && !this.#writer.flush()) this.end(leaseLost(), 'lease');
   }
 
   #fail(error: unknown): void {
     const { keeper } = this.#deps;
     if (error instanceof FilterFailed) {
       keeper.onFilterError();
+      // They are not to blame: a filter that fails each time would use their attempts up.
+      this.lanes.forgetDeliveries();
       this.end(filterFailed(error, undefined));
       return;
     }

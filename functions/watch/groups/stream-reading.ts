@@ -28,6 +28,7 @@ export interface StreamReadingDeps extends PassDeps {
   onNews(reading: StreamReading): void;
   /** Events were read that not all lanes had room for: they are held until then, or until `forget`. */
   onHeld(reading: StreamReading): void;
+  onDropped(reading: StreamReading): void;
   /** Of this lane, the events up to the point are not kept any more. */
   onLost(lane: Lane, point: LogPoint): void;
   /** What must never happen. */
@@ -62,12 +63,17 @@ export class StreamReading implements Follower {
   /** Leaves the tail. */
   stop(): void {
     this.#isStopped = true;
-    this.#held = undefined;
+    this.#drop();
     this.#deps.tails.leave(this, this.stream);
   }
 
   /** Lets go of what was read; it is read again when it is needed. */
   forget(): void {
+    this.#held = undefined;
+  }
+
+  #drop(): void {
+    if (this.#held) this.#deps.onDropped(this);
     this.#held = undefined;
   }
 
@@ -87,7 +93,7 @@ export class StreamReading implements Follower {
       const run = this.#runFor(waiting);
       if (!run) {
         if (waiting.length > 0) this.#readFor(waiting, nowMs);
-        else this.#held = undefined;
+        else this.#drop();
         return false;
       }
       if (this.#deps.isFull()) return true;
@@ -125,10 +131,9 @@ export class StreamReading implements Follower {
     let pauseMs = 0;
     try {
       const { events } = await this.#deps.slots.run(() => this.#deps.log.read(this.stream, from, READ));
-      if (events.length === 0) pauseMs = RETRY_MS;
-      else this.#take(from, events);
+      if (!this.#take(from, events)) pauseMs = RETRY_MS;
     } catch (error) {
-      if (error instanceof PositionExpired) this.#lose(error.earliest);
+      if (error instanceof PositionExpired) pauseMs = this.#lose(error.earliest) ? 0 : RETRY_MS;
       else if (error instanceof StatusError && error.reason === 'ServiceUnavailable') pauseMs = RETRY_MS;
       else if (!this.#isStopped) this.#deps.onFailure(error);
     }
@@ -137,27 +142,32 @@ export class StreamReading implements Follower {
     if (!this.#isStopped) this.#deps.onNews(this);
   }
 
-  #take(from: LogPoint, events: readonly StreamEvent[]): void {
-    if (this.#isStopped) return;
+  /** Returns whether lanes can go on. */
+  #take(from: LogPoint, events: readonly StreamEvent[]): boolean {
+    if (this.#isStopped) return false;
     const hole = events.findIndex(({ seq }, index) => seq !== from.seq + BigInt(index) + 1n);
     const [first] = events;
     if (hole === 0 && first) {
       this.#deps.onError(new LogHole(`stream ${this.stream}: seq ${from.seq + 1n} is missing; read was ${first.seq}`));
-      this.#lose({ seq: first.seq - 1n, position: first.position - 1n });
-      return;
+      return this.#lose({ seq: first.seq - 1n, position: first.position - 1n });
     }
     // What is behind a hole is read again, from its edge.
     this.#held = { after: from.seq, events: hole === -1 ? events : events.slice(0, hole) };
     this.#deps.onHeld(this);
+    return events.length > 0;
   }
 
-  #lose(point: LogPoint): void {
-    if (this.#isStopped) return;
+  /** Lanes go on behind this point. Returns whether any did. */
+  #lose(point: LogPoint): boolean {
+    if (this.#isStopped) return false;
     const nowMs = performance.now();
+    let hasMoved = false;
     for (const lane of this.lanes.values()) {
       if (lane.next.seq >= point.seq || !lane.hasRoom(nowMs)) continue;
       if (lane.isPlaced) this.#deps.onLost(lane, point);
       else lane.passTo(point);
+      hasMoved = true;
     }
+    return hasMoved;
   }
 }

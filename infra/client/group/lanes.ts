@@ -6,7 +6,7 @@
 import type { LaneFence } from '#infra/client/group/delivery.ts';
 
 export interface Work extends LaneFence {
-  /** Never rejects. The signal aborts when somebody else may have the lane by now. */
+  /** The signal aborts when somebody else may have the lane by now. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -29,14 +29,18 @@ export interface Lanes {
   close(): Promise<void>;
 }
 
-/** @param concurrency how many lanes at once, at most. */
-export function createLanes(concurrency: number): Lanes {
+/**
+ * @param concurrency how many lanes at once, at most.
+ * @param onError what a piece of work threw; the lane goes on.
+ */
+export function createLanes(concurrency: number, onError: (error: unknown) => void): Lanes {
   const lanes = new Map<string, Lane>();
   /** Lanes with something to begin, in the order in which they came. */
   const due = new Set<Lane>();
   let running = 0;
   let isClosed = false;
-  let onIdle: (() => void) | undefined;
+  let becomeIdle: (() => void) | undefined;
+  let closing: Promise<void> | undefined;
 
   return {
     push(work) {
@@ -61,10 +65,11 @@ export function createLanes(concurrency: number): Lanes {
         if (!lane.running) lanes.delete(name);
       }
     },
-    async close() {
+    close() {
       isClosed = true;
       due.clear();
-      if (running > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+      closing ??= running === 0 ? Promise.resolve() : new Promise((resolve) => (becomeIdle = resolve));
+      return closing;
     },
   };
 
@@ -97,10 +102,14 @@ export function createLanes(concurrency: number): Lanes {
     const aborter = new AbortController();
     lane.running = aborter;
     running += 1;
-    await work.run(aborter.signal);
+    try {
+      await work.run(aborter.signal);
+    } catch (error) {
+      onError(error);
+    }
     running -= 1;
     lane.running = undefined;
-    if (running === 0) onIdle?.();
+    if (running === 0) becomeIdle?.();
     // Its own next piece has no advantage over lanes that wait.
     if (lane.queue.length > 0) due.add(lane);
     for (const next of due) {

@@ -257,6 +257,27 @@ export function consuming(open: OpenTarget): void {
     expect(gone).toEqual([`${tenant} 2`]);
   });
 
+  test('ends with what a callback throws, and leaves its work to others', async () => {
+    const { create, ...of } = await ownTenant();
+    const group = uniqueName('g');
+    const broken = new Error('the log of failures is full');
+    const member = await join({
+      ...of,
+      group,
+      handler() {
+        throw new Error('not now');
+      },
+      onFailure() {
+        throw broken;
+      },
+    });
+    const names = await create(1);
+    expect(await member.ended).toBe(broken);
+    const other = await join({ ...of, group });
+    await other.until(() => other.handled.length === 1);
+    expect(namesOf(other.handled)).toEqual(names);
+  });
+
   test('ends with what the server refuses for good', async () => {
     const { create: _, ...of } = await ownTenant();
     const group = uniqueName('g');

@@ -12,10 +12,12 @@ export function delivery(open: OpenTarget): void {
   test('a filter that fails ends the member, the group stays where it is, and goes on with one that does not', async () => {
     const group = newGroup();
     const first = await world.write(uniqueName('w'), 1);
-    const failing = await world.join(group, { filter: 'event.data.spec.size > 0' });
-    const { data } = await failing.waitFor(({ event }) => event === 'ERROR');
-    expectFailure(data, 400, 'BadRequest', 'event.data.spec.size > 0');
-    expect(await failing.ended).toBeUndefined();
+    for (let round = 0; round < 3; round += 1) {
+      const failing = await world.join(group, { filter: 'event.data.spec.size > 0', maxAttempts: '2' });
+      const { data } = await failing.waitFor(({ event }) => event === 'ERROR');
+      expectFailure(data, 400, 'BadRequest', 'event.data.spec.size > 0');
+      expect(await failing.ended).toBeUndefined();
+    }
     const uid = await world.write(uniqueName('w'), 3);
     const filter = `event.uid == "${first}" || (event.uid == "${uid}" && has(event.data.spec.size))`;
     const client = await world.join(group, { filter });

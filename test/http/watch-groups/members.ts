@@ -99,7 +99,7 @@ export function members(open: OpenTarget): void {
       for (const query of [{}, { kinds: 'Vault' }, { kinds: 'Widget', labelSelector: 'a=b' }]) {
         const { status, body } = await world.refused({ group, ...query });
         expect(status).toBe(409);
-        expectFailure(body, 409, 'Conflict', 'select something else');
+        expectFailure(body, 409, 'Conflict', 'its members select ');
       }
       await world.join(group, { kinds: 'Widget' });
       await first.close();

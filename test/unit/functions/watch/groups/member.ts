@@ -5,6 +5,8 @@ import type { LogRange } from '#core/ports/event-log.ts';
 import { laneOf } from '#core/lane.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
+import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
+import { Slots } from '#functions/watch/groups/slots.ts';
 import { GroupSession } from '#functions/watch/groups/session.ts';
 import { createSelection } from '#functions/watch/selection.ts';
 import { Tails } from '#functions/watch/tails.ts';
@@ -20,6 +22,8 @@ export interface TestMember {
   readonly errors: readonly unknown[];
   /** Streams in which an event of another tenant was found. */
   readonly violations: readonly bigint[];
+  /** What was taken out of its lane. */
+  readonly parked: readonly bigint[];
   /** What the network did not take yet. */
   readonly sink: { bufferedBytes: number };
   /** Gives it all lanes of the stream, each at this point. */
@@ -36,6 +40,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
   const sent: string[] = [];
   const errors: unknown[] = [];
   const violations: bigint[] = [];
+  const parked: bigint[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const sink = {
     bufferedBytes: 0,
@@ -50,7 +55,12 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
       seal: (acked) => (acked.of === 'lane' ? String(acked.point.seq) : 'letter'),
       open: () => 'malformed',
     },
-    park: async () => undefined,
+    slots: new Slots(16),
+    heldRuns: new HeldRuns(),
+    async park(lane, { point }) {
+      parked.push(point.seq);
+      lane.parked(point);
+    },
     reload: () => undefined,
     ended: () => undefined,
     onRedelivery: () => undefined,
@@ -69,7 +79,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     ackWaitMs: 30_000,
     leaseEndsAtMs: performance.now() + leaseMs,
   });
-  return { log, session, sent, errors, violations, sink, takeAll };
+  return { log, session, sent, parked, errors, violations, sink, takeAll };
 
   async function takeAll(change: Partial<AssignedLane> = {}): Promise<void> {
     const ranges: ReadonlyMap<bigint, LogRange> = await log.ranges([STREAM]);

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
+import type { DeadLetter } from '#core/ports/watch-groups.ts';
 import { settle } from '#test/unit/functions/watch/fakes.ts';
-import { laneOfSeq, STREAM, testMember } from '#test/unit/functions/watch/groups/member.ts';
+import { assigned, laneOfSeq, STREAM, testMember } from '#test/unit/functions/watch/groups/member.ts';
 
 test('a member whose lease ran out is sent nothing but the end, whoever notices first', async () => {
   const frozen = testMember({ leaseMs: 0 });
@@ -33,6 +34,51 @@ test('an event of another tenant is not sent: the member ends, and it is counted
   await settle();
   expect(sent).toEqual(['ADDED 1-1', 'ERROR InternalError']);
   expect([violations, session.isClosed]).toEqual([[STREAM], true]);
+});
+
+test('what was collected is not sent behind the lease, even when the member ends for another reason', async () => {
+  const { log, sent, takeAll } = testMember({ leaseMs: 0 });
+  log.fill(STREAM, 1);
+  log.fill(STREAM, 2, { tenant: 'stranger' });
+  await takeAll();
+  await settle();
+  expect(sent).toEqual(['ERROR InternalError']);
+});
+
+test('an event that was delivered too often is parked, also while a parked one of its lane is delivered again', async () => {
+  const { session, log, sent, parked } = testMember();
+  log.fill(STREAM, 1);
+  const lane = laneOfSeq(1);
+  const letter: DeadLetter = {
+    id: 7n,
+    stream: STREAM,
+    lane,
+    tenant: 't1',
+    point: { seq: 1n, position: 1n },
+    event: '{"id":"letter"}',
+    type: 'ADDED',
+    attempts: 16,
+    reason: 'a test',
+    parkedAt: new Date(),
+  };
+  const deliveredBefore = Array.from({ length: 16 }, () => 1n);
+  session.take([assigned(lane, { deliveredBefore, retries: [letter] })], await log.ranges([STREAM]));
+  await settle();
+  expect([sent, parked]).toEqual([['ADDED letter'], [1n]]);
+});
+
+test('of a lane that has begun anew nothing more is sent, whatever was asked before that', async () => {
+  const { session, log, sent, takeAll } = testMember();
+  log.fill(STREAM, 1);
+  await takeAll();
+  await settle();
+  session.lanes.begunAnew({ group: 1n, stream: STREAM, lane: laneOfSeq(1), fence: 1n });
+  log.fill(STREAM, 40);
+  log.tell(STREAM);
+  await takeAll();
+  await settle();
+  const others = Array.from({ length: 39 }, (_, index) => index + 2).filter((seq) => laneOfSeq(seq) !== laneOfSeq(1));
+  expect(sent.toSorted()).toEqual(['ADDED 1-1', ...others.map((seq) => `ADDED 1-${seq}`)].toSorted());
 });
 
 test('a hole in the log is told to the lanes that are before it as a loss, and reported', async () => {
