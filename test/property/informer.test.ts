@@ -104,7 +104,7 @@ describe(`writes under trouble (PLUMBLINE_TEST_SEED=${seed})`, () => {
     writing.abort();
     const writes = await written;
     const viewer = clientWith(server.baseUrl, `Bearer ${token}`);
-    for (const { selector, told, problems, cached, relists } of followers) {
+    for (const { selector, told, problems, cached } of followers) {
       const query = selector === undefined ? '' : `?labelSelector=${selector}`;
       const lists = await Promise.all(
         TENANTS.map((name) => viewer.get(`/apis/example.dev/v1/namespaces/${name}/widgets${query}`)),
@@ -113,8 +113,9 @@ describe(`writes under trouble (PLUMBLINE_TEST_SEED=${seed})`, () => {
       await expect.poll(() => byUid(cached()), { timeout: 30_000 }).toEqual(byUid(listed));
       expect(byUid([...told.values()])).toEqual(byUid(listed));
       expect(problems).toEqual([]);
-      expect(relists()).toBeGreaterThan(0);
     }
+    // One alone can be where none of it concerns it.
+    expect(followers.reduce((sum, { relists }) => sum + relists(), 0)).toBeGreaterThan(0);
     expect(writes).toBeGreaterThan(TROUBLES);
     lifetime.abort();
     await Promise.all(followers.map(({ ended }) => ended));
