@@ -4,7 +4,7 @@
  */
 
 import { type EventLog, type LogPoint, pointOf, type ReadLimits, type ReadResult } from '#core/ports/event-log.ts';
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable } from '#core/status-error.ts';
 import type { StreamEvent } from '#core/event.ts';
 
 /**
@@ -61,7 +61,7 @@ export function tailing({ ranges, read }: Pick<EventLog, 'ranges' | 'read'>, lis
     try {
       return await read(stream, last, READ);
     } catch (error) {
-      if (!(error instanceof StatusError) || error.reason !== 'ServiceUnavailable') throw error;
+      if (!isUnavailable(error)) throw error;
       setTimeout(bell.ring, RETRY_MS);
       return AWAY;
     }

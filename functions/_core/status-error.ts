@@ -109,3 +109,8 @@ export function toStatusError(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   return new StatusError('InternalError', 'an internal error occurred; it was logged', { cause: error });
 }
+
+/** Whether it says that the database or the log is away: what was asked for may be asked again, as it was. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof StatusError && error.reason === 'ServiceUnavailable';
+}

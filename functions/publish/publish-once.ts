@@ -5,7 +5,7 @@
 
 import { pause } from '#loop/pause.ts';
 import { type BatchLimits, type Outbox, RecordRejected } from '#core/ports/outbox.ts';
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable } from '#core/status-error.ts';
 
 /** A hot tenant delays others by one batch of this size at most: about 20 ms. */
 const BATCH: BatchLimits = { maxCount: 500, maxBytes: 4 * 1024 * 1024 };
@@ -124,8 +124,4 @@ async function attempt(deps: PublishDeps, stream: bigint, limits: BatchLimits): 
   if (outcome === 'published') deps.onPublished?.(stream, published);
   if (outcome === 'quarantined') deps.onQuarantined?.(stream, reason ?? 'the object is too large for an event');
   return published;
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof StatusError && error.reason === 'ServiceUnavailable';
 }

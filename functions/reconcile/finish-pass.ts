@@ -1,7 +1,7 @@
 /** Tells the store of a pass's end, again and again while the lease lasts: its result must not be lost to a short outage. */
 
 import type { FinishOutcome, PassEnd } from '#core/ports/work-queue.ts';
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable } from '#core/status-error.ts';
 import { pause } from '#loop/pause.ts';
 import type { PassOptions } from '#functions/reconcile/pass.ts';
 import { failed } from '#functions/reconcile/verdict.ts';
@@ -40,8 +40,4 @@ function refused({ controller, pass }: PassOptions, end: PassEnd, error: unknown
     events: [],
     ...(end.keepLease !== undefined && { keepLease: end.keepLease }),
   };
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof StatusError && error.reason === 'ServiceUnavailable';
 }

@@ -3,7 +3,7 @@
 import type { CursorVector } from '#core/cursor.ts';
 import type { StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, ORIGIN, pointOf, type ReadLimits } from '#core/ports/event-log.ts';
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable } from '#core/status-error.ts';
 import { assertDense } from '#functions/watch/dense.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { eventFrame, FrameBytes, tenantGoneFrame } from '#functions/watch/frames.ts';
@@ -66,7 +66,7 @@ async function readPatiently(
       const batch = await missed.of(feed, key, () => readBatch(deps, from, stream, maxCount));
       if (batch.end) return batch;
     } catch (error) {
-      if (!(error instanceof StatusError) || error.reason !== 'ServiceUnavailable') throw error;
+      if (!isUnavailable(error)) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }

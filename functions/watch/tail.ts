@@ -2,7 +2,7 @@
 
 import type { StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, pointOf, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable, StatusError } from '#core/status-error.ts';
 import { assertDense, LogHole } from '#functions/watch/dense.ts';
 import { RecentEvents, type Run } from '#functions/watch/recent-events.ts';
 
@@ -127,7 +127,7 @@ export class Tail {
       else if (error instanceof LogHole) await this.#startAnew(error);
       else throw error;
     } catch (unmended) {
-      const isAway = unmended instanceof StatusError && unmended.reason === 'ServiceUnavailable';
+      const isAway = isUnavailable(unmended);
       if (!isAway) this.#deps.onError(unmended);
       await new Promise((resolve) => setTimeout(resolve, isAway ? RETRY_MS : RETRY_BROKEN_MS));
     }

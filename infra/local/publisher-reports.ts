@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import { AppendFailed } from '#functions/publish/manifest-outbox.ts';
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable } from '#core/status-error.ts';
 import type { Metrics } from '#adapters/node/metrics.ts';
 import { messageOf } from '#infra/local/start-error.ts';
 
@@ -73,8 +73,7 @@ function causeOf(error: unknown): string {
 }
 
 function isAway(error: unknown): boolean {
-  const failed = appendFailure(error) ?? error;
-  return failed instanceof StatusError && failed.reason === 'ServiceUnavailable';
+  return isUnavailable(appendFailure(error) ?? error);
 }
 
 function appendFailure(error: unknown): unknown {

@@ -1,6 +1,6 @@
 /** A call that is made again and again. At most one runs; one that was asked for meanwhile follows it. */
 
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable } from '#core/status-error.ts';
 
 const RETRY_MS = 500;
 
@@ -58,8 +58,7 @@ export class Job {
     } catch (error) {
       this.#isAsked = true;
       this.#notBeforeMs = performance.now() + RETRY_MS;
-      const isAway = error instanceof StatusError && error.reason === 'ServiceUnavailable';
-      if (!isAway && !this.#isStopped) this.#onError(error);
+      if (!isUnavailable(error) && !this.#isStopped) this.#onError(error);
     }
     this.#isRunning = false;
     this.#tell(waiting);

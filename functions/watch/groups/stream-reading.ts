@@ -11,7 +11,7 @@ import {
   PositionExpired,
   type ReadLimits,
 } from '#core/ports/event-log.ts';
-import { StatusError } from '#core/status-error.ts';
+import { isUnavailable } from '#core/status-error.ts';
 import { LogHole } from '#functions/watch/dense.ts';
 import type { Run } from '#functions/watch/recent-events.ts';
 import type { Follower, Tail } from '#functions/watch/tail.ts';
@@ -134,7 +134,7 @@ export class StreamReading implements Follower {
       if (!this.#take(from, events)) pauseMs = RETRY_MS;
     } catch (error) {
       if (error instanceof PositionExpired) pauseMs = this.#lose(error.earliest) ? 0 : RETRY_MS;
-      else if (error instanceof StatusError && error.reason === 'ServiceUnavailable') pauseMs = RETRY_MS;
+      else if (isUnavailable(error)) pauseMs = RETRY_MS;
       else if (!this.#isStopped) this.#deps.onFailure(error);
     }
     if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
