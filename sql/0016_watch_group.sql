@@ -585,6 +585,15 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
   from asked a left join letters l on l.id = a.id and a.watch_group is not null order by a.n
 $$;
 
+-- Keeps what was done to a group by hand, and tells its members to look.
+create function plumbline.note_group_action(p_group bigint, p_deed text, p_by text, p_reason text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into plumbline.group_action (watch_group, deed, done_by, reason) values (p_group, p_deed, p_by, p_reason);
+  perform pg_notify('plumbline_watch_group', p_group::text);
+end
+$$;
+
 -- Has a parked event delivered again, ahead of its lane; false when there is none.
 create function plumbline.retry_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -595,9 +604,8 @@ begin
   if not found then
     return false;
   end if;
-  insert into plumbline.group_action (watch_group, deed, done_by, reason)
-    values (p_group, format('retry of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform plumbline.note_group_action(
+    p_group, format('retry of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
   return true;
 end
 $$;
@@ -612,9 +620,8 @@ begin
   if not found then
     return false;
   end if;
-  insert into plumbline.group_action (watch_group, deed, done_by, reason)
-    values (p_group, format('skip of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform plumbline.note_group_action(
+    p_group, format('skip of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
   return true;
 end
 $$;
@@ -640,9 +647,7 @@ begin
       from plumbline.frontier f
       left join unnest(p_streams, p_seqs, p_positions) p (stream, seq, position) on p.stream = f.stream
     ) t where l.watch_group = p_group and l.stream = t.stream;
-  insert into plumbline.group_action (watch_group, deed, done_by, reason)
-    values (p_group, 'seek to ' || p_to, p_by, p_reason);
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform plumbline.note_group_action(p_group, 'seek to ' || p_to, p_by, p_reason);
   return true;
 end
 $$;
@@ -656,8 +661,7 @@ begin
   end if;
   perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
   delete from plumbline.group_dead_letter where watch_group = p_group;
-  insert into plumbline.group_action (watch_group, deed, done_by, reason)
-    values (p_group, 'reset: parked events are forgotten', p_by, p_reason);
+  perform plumbline.note_group_action(p_group, 'reset: parked events are forgotten', p_by, p_reason);
   return true;
 end
 $$;
@@ -685,7 +689,7 @@ begin
     return false;
   end if;
   perform plumbline.end_group(p_group, true);
-  insert into plumbline.group_action (watch_group, deed, done_by, reason) values (p_group, 'delete', p_by, p_reason);
+  perform plumbline.note_group_action(p_group, 'delete', p_by, p_reason);
   return true;
 end
 $$;
@@ -719,31 +723,25 @@ begin
 end
 $$;
 
--- Forgets a stream that is closed and drained: its events, its topic, and what groups know of it.
-create or replace function plumbline.mark_stream_removed(p_stream bigint) returns void
+-- What groups know of a stream goes with it.
+create function plumbline.groups_forget_stream() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  groups bigint[];
+  groups constant bigint[] := array(select watch_group from plumbline.group_lane where stream = new.id and lane = 0);
 begin
-  perform from plumbline.stream where id = p_stream and closed_at is not null and drained_at is not null;
-  if not found then
-    raise exception 'stream % is still in use', p_stream using errcode = 'PL409';
-  end if;
-  update plumbline.frontier set first_seq = last_seq + 1, start_position = last_position where stream = p_stream;
-  update plumbline.topic set removed_at = coalesce(removed_at, clock_timestamp()),
-    removed_reason = coalesce(removed_reason, 'the tenant is gone') where stream = p_stream;
-  delete from plumbline.object_event where stream = p_stream;
-  groups := array(select watch_group from plumbline.group_lane where stream = p_stream and lane = 0);
   perform from plumbline.watch_group where id = any (groups) order by id for no key update;
-  perform from plumbline.group_lane where watch_group = any (groups) and stream = p_stream
+  perform from plumbline.group_lane where watch_group = any (groups) and stream = new.id
     order by watch_group, lane for update;
-  delete from plumbline.group_lane where watch_group = any (groups) and stream = p_stream;
-  perform from plumbline.group_dead_letter where stream = p_stream order by id for update;
-  delete from plumbline.group_dead_letter where stream = p_stream;
+  delete from plumbline.group_lane where watch_group = any (groups) and stream = new.id;
+  perform from plumbline.group_dead_letter where stream = new.id order by id for update;
+  delete from plumbline.group_dead_letter where stream = new.id;
   perform pg_notify('plumbline_watch_group', g::text) from unnest(groups) g;
-  update plumbline.stream set removed_at = coalesce(removed_at, clock_timestamp()) where id = p_stream;
+  return null;
 end
 $$;
+
+create trigger groups_forget_stream after update of removed_at on plumbline.stream
+  for each row when (new.removed_at is not null) execute function plumbline.groups_forget_stream();
 
 grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
   plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
