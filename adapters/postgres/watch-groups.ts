@@ -4,6 +4,7 @@ import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import { groupAcks } from '#adapters/postgres/watch-groups/acks.ts';
 import { groupDeadLetters } from '#adapters/postgres/watch-groups/dead-letters.ts';
+import { isDone } from '#adapters/postgres/watch-groups/is-done.ts';
 import { groupMembers } from '#adapters/postgres/watch-groups/members.ts';
 import { groupStates } from '#adapters/postgres/watch-groups/states.ts';
 import type { AdminAct, WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
@@ -21,32 +22,28 @@ export function postgresWatchGroups(sql: Sql): WatchGroups & WatchGroupAdmin {
 
     async seek(group: bigint, to: Parameters<WatchGroupAdmin['seek']>[1], { by, reason }: AdminAct): Promise<void> {
       const points = typeof to === 'string' ? [] : [...to];
-      const [row] = await guarded(
+      const isThere = await isDone(
+        sql,
         'watch group',
-        () => sql<{ isThere: boolean }[]>`
-        select plumbline.seek_group(${String(group)}::bigint, ${typeof to === 'string' ? to : 'points'},
+        () => sql`
+        plumbline.seek_group(${String(group)}::bigint, ${typeof to === 'string' ? to : 'points'},
           ${points.map(([stream]) => String(stream))}::bigint[], ${points.map(([, { seq }]) => String(seq))}::bigint[],
-          ${points.map(([, { position }]) => String(position))}::bigint[], ${by}, ${reason}) as "isThere"`,
+          ${points.map(([, { position }]) => String(position))}::bigint[], ${by}, ${reason})`,
       );
-      if (!row?.isThere) throw new StatusError('NotFound', 'the group was deleted');
+      if (!isThere) throw new StatusError('NotFound', 'the group was deleted');
     },
 
     async reset(group: bigint, { by, reason }: AdminAct): Promise<void> {
-      const [row] = await guarded(
+      const isThere = await isDone(
+        sql,
         'watch group',
-        () => sql<{ isThere: boolean }[]>`
-        select plumbline.reset_group(${String(group)}::bigint, ${by}, ${reason}) as "isThere"`,
+        () => sql`plumbline.reset_group(${String(group)}::bigint, ${by}, ${reason})`,
       );
-      if (!row?.isThere) throw new StatusError('NotFound', 'the group was deleted');
+      if (!isThere) throw new StatusError('NotFound', 'the group was deleted');
     },
 
     async delete(group: bigint, { by, reason }: AdminAct): Promise<boolean> {
-      const [row] = await guarded(
-        'watch group',
-        () => sql<{ wasThere: boolean }[]>`
-        select plumbline.delete_group(${String(group)}::bigint, ${by}, ${reason}) as "wasThere"`,
-      );
-      return row?.wasThere ?? false;
+      return isDone(sql, 'watch group', () => sql`plumbline.delete_group(${String(group)}::bigint, ${by}, ${reason})`);
     },
 
     async dropIdle(idleMs: number): Promise<number> {

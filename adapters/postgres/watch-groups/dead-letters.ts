@@ -1,6 +1,7 @@
 /** Parked events of watch groups. */
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
+import { isDone } from '#adapters/postgres/watch-groups/is-done.ts';
 import type { AdminAct, DeadLetterPage, WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { DeadLetter, HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 
@@ -30,14 +31,14 @@ export function toDeadLetter(row: DeadLetterRow): DeadLetter {
 export function groupDeadLetters(sql: Sql): DeadLetters {
   return {
     async park({ group, stream, lane, fence }: HeldLane, letter: Parameters<WatchGroups['park']>[1]): Promise<boolean> {
-      const [row] = await guarded(
+      return isDone(
+        sql,
         'watch group',
-        () => sql<{ isParked: boolean }[]>`
-        select plumbline.park_event(${String(group)}::bigint, ${String(stream)}::bigint, ${lane}::integer,
+        () => sql`
+        plumbline.park_event(${String(group)}::bigint, ${String(stream)}::bigint, ${lane}::integer,
           ${String(fence)}::bigint, ${String(letter.point.seq)}::bigint, ${String(letter.point.position)}::bigint,
-          ${letter.event}, ${letter.type}, ${letter.attempts}::integer, ${letter.reason}) as "isParked"`,
+          ${letter.event}, ${letter.type}, ${letter.attempts}::integer, ${letter.reason})`,
       );
-      return row?.isParked ?? false;
     },
 
     async deadLetters(group: bigint, after: bigint, limit: number): Promise<DeadLetterPage> {
@@ -58,21 +59,19 @@ export function groupDeadLetters(sql: Sql): DeadLetters {
     },
 
     async retryDeadLetter(group: bigint, id: bigint, { by, reason }: AdminAct): Promise<boolean> {
-      const [row] = await guarded(
+      return isDone(
+        sql,
         'dead letter',
-        () => sql<{ isThere: boolean }[]>`
-        select plumbline.retry_dead_letter(${String(group)}::bigint, ${String(id)}::bigint, ${by}, ${reason}) as "isThere"`,
+        () => sql`plumbline.retry_dead_letter(${String(group)}::bigint, ${String(id)}::bigint, ${by}, ${reason})`,
       );
-      return row?.isThere ?? false;
     },
 
     async skipDeadLetter(group: bigint, id: bigint, { by, reason }: AdminAct): Promise<boolean> {
-      const [row] = await guarded(
+      return isDone(
+        sql,
         'dead letter',
-        () => sql<{ isThere: boolean }[]>`
-        select plumbline.skip_dead_letter(${String(group)}::bigint, ${String(id)}::bigint, ${by}, ${reason}) as "isThere"`,
+        () => sql`plumbline.skip_dead_letter(${String(group)}::bigint, ${String(id)}::bigint, ${by}, ${reason})`,
       );
-      return row?.isThere ?? false;
     },
   };
 }
