@@ -73,7 +73,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     assertAccepted(c);
     assertMayWatch(c.get('caller'));
     const request = parseWatchRequest(c, deps.kinds);
-    if (request.group) return joinGroup(deps, c, request, request.group, headersFor(c));
+    if (request.group) return joinGroup({ ...deps, ...startDeps }, c, request, request.group, headersFor(c));
     try {
       return await begin(c, request);
     } catch (error) {
