@@ -55,6 +55,15 @@ export function objectOf(value: JsonValue): JsonObject {
   throw new StatusError('BadRequest', 'the body must be a JSON object');
 }
 
+/** @throws {StatusError} BadRequest for a field that is not known. */
+export function assertFields(object: JsonObject, known: readonly string[], where: string): void {
+  const unknown = Object.keys(object).find((field) => !known.includes(field));
+  if (unknown === undefined) return;
+  const names = known.map((field) => `"${field}"`).join(' and ');
+  const message = `${where} has an unknown field ${JSON.stringify(unknown.slice(0, 100))}; known are ${names}`;
+  throw new StatusError('BadRequest', message);
+}
+
 function contentTypeOf<Type extends string>(header: string | undefined, accepted: readonly Type[]): Type {
   const [type = '', ...parameters] = (header ?? '')
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** Query parameters: each once, and of a known form. Names that are not asked for are ignored: clients add their own. */
+/** Query parameters: each once, and of a known form. Names that are not asked for are ignored where clients add their own. */
 
 import type { Context } from 'hono';
 
@@ -11,6 +11,19 @@ export function textParameter(c: Context<HttpEnv>, name: string): string | undef
   if (values.length > 1)
     throw new StatusError('BadRequest', `the query parameter "${name}" is given ${values.length} times`);
   return values[0] === '' ? undefined : values[0];
+}
+
+/**
+ * Where a misspelt parameter must not become one that was not given.
+ * @throws {StatusError} BadRequest for one that is not known, or a known one that is empty.
+ */
+export function assertParameters(c: Context<HttpEnv>, known: readonly string[]): void {
+  const empty = known.find((name) => c.req.queries(name)?.includes(''));
+  if (empty !== undefined) throw new StatusError('BadRequest', `the query parameter "${empty}" is empty`);
+  const unknown = Object.keys(c.req.query()).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const shown = JSON.stringify(unknown.slice(0, 100));
+  throw new StatusError('BadRequest', `the query parameter ${shown} is not known; known are ${known.join(', ')}`);
 }
 
 /** A parameter's integer. @throws {StatusError} BadRequest for anything else, naming the range. */

@@ -5,9 +5,10 @@ import type { Context } from 'hono';
 import type { GroupState } from '#core/ports/watch-group-admin.ts';
 import { StatusError } from '#core/status-error.ts';
 import type { GroupAdminDeps } from '#functions/watch/group-admin/deps.ts';
-import { assertParameters, groupIdentity } from '#functions/watch/group-admin/requests.ts';
+import { groupIdentity } from '#functions/watch/group-admin/requests.ts';
 import { assertMayAct, seesGroup } from '#functions/watch/group-admin/rights.ts';
 import type { HttpEnv } from '#http/app.ts';
+import { assertParameters } from '#http/query.ts';
 
 const IDENTITY = ['tenants', 'owner'];
 

@@ -5,7 +5,6 @@ import { groupAnswer, laneAnswer, laneText, membersAnswer } from '#functions/wat
 import type { GroupAdminDeps } from '#functions/watch/group-admin/deps.ts';
 import { findGroup } from '#functions/watch/group-admin/find-group.ts';
 import {
-  assertParameters,
   idAfter,
   notAPlace,
   ownerParameter,
@@ -14,6 +13,7 @@ import {
 } from '#functions/watch/group-admin/requests.ts';
 import { seesGroup } from '#functions/watch/group-admin/rights.ts';
 import type { MethodHandler } from '#http/methods.ts';
+import { assertParameters } from '#http/query.ts';
 
 const GROUPS_PAGE = { max: 100, usual: 50 };
 const LANES_PAGE = { max: 1_600, usual: 256 };

@@ -10,7 +10,7 @@ import { StatusError } from '#core/status-error.ts';
 import { assertGroupName } from '#functions/watch/groups/group-request.ts';
 import { listParameter, visibleTenants } from '#functions/watch/watch-request.ts';
 import type { HttpEnv } from '#http/app.ts';
-import { readJsonBody } from '#http/json-body.ts';
+import { assertFields, readJsonBody } from '#http/json-body.ts';
 import { integerParameter, textParameter } from '#http/query.ts';
 
 const MAX_OWNER_CHARACTERS = 253;
@@ -36,16 +36,6 @@ export function ownerParameter(c: Context<HttpEnv>): string | undefined {
   const owner = textParameter(c, 'owner');
   if (owner === undefined || isPlainText(owner, MAX_OWNER_CHARACTERS)) return owner;
   throw badRequest(`the query parameter "owner" is no subject of a token: 1 to ${MAX_OWNER_CHARACTERS} characters`);
-}
-
-/** @throws {StatusError} BadRequest: a misspelt parameter must not become one that was not given. */
-export function assertParameters(c: Context<HttpEnv>, known: readonly string[]): void {
-  const empty = known.find((name) => c.req.queries(name)?.includes(''));
-  if (empty !== undefined) throw badRequest(`the query parameter "${empty}" is empty`);
-  const unknown = Object.keys(c.req.query()).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  const shown = JSON.stringify(unknown.slice(0, 100));
-  throw badRequest(`the query parameter ${shown} is not known; known here are ${known.join(', ')}`);
 }
 
 export interface PageRequest {
@@ -81,12 +71,7 @@ export async function readAct(
   fields: readonly string[] = [],
 ): Promise<{ readonly act: AdminAct; readonly body: JsonObject }> {
   const body = await readJsonBody(c, 'application/json');
-  const known = [...fields, 'reason'];
-  const unknown = Object.keys(body).find((field) => !known.includes(field));
-  if (unknown !== undefined) {
-    const shown = JSON.stringify(unknown.slice(0, 100));
-    throw badRequest(`the body has an unknown field ${shown}; known are ${known.join(', ')}`);
-  }
+  assertFields(body, [...fields, 'reason'], 'the body');
   const { reason } = body;
   if (typeof reason !== 'string' || !isPlainText(reason, MAX_REASON_CHARACTERS)) {
     throw badRequest(

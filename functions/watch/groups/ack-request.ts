@@ -2,6 +2,7 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts';
 import { StatusError } from '#core/status-error.ts';
+import { assertFields } from '#http/json-body.ts';
 
 export interface AckRequest {
   readonly acks: readonly string[];
@@ -56,13 +57,6 @@ function list(value: JsonValue | undefined, path: string): readonly JsonValue[] 
 function text(value: JsonValue, path: string): string {
   if (typeof value === 'string') return value;
   throw badRequest(`${path} must be a token: the text of the id of what is confirmed`);
-}
-
-function assertFields(object: JsonObject, known: readonly string[], where: string): void {
-  const unknown = Object.keys(object).find((field) => !known.includes(field));
-  if (unknown === undefined) return;
-  const names = known.map((field) => `"${field}"`).join(' and ');
-  throw badRequest(`${where} has an unknown field ${JSON.stringify(unknown.slice(0, 100))}; known are ${names}`);
 }
 
 function badRequest(message: string): StatusError {

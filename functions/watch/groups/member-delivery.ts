@@ -70,8 +70,9 @@ export class MemberDelivery {
     this.#letters.clear();
     for (const each of assigned) {
       const lane = each.retries.length > 0 ? this.lanes.find(each) : undefined;
-      for (const letter of lane ? each.retries : []) {
-        if (lane?.isNewLetter(letter.id)) this.#letters.set(letter.id, { lane, letter });
+      if (!lane) continue;
+      for (const letter of each.retries) {
+        if (lane.isNewLetter(letter.id)) this.#letters.set(letter.id, { lane, letter });
       }
     }
     this.pumpAll();
