@@ -1,28 +1,22 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 
 import { startWriters } from '#test/fault/writers.ts';
 import { type FaultTenant, makeTenant } from '#test/fault/tenant.ts';
-import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+import type { LocalInstance } from '#test/support/local-instance.ts';
+import { useOwnInstance } from '#test/support/own-instance.ts';
 import { openSse } from '#test/support/sse-client.ts';
 import { canVanish, startVanishingClient } from '#test/support/vanishing-client.ts';
 
 /** What is promised. */
 const DEADLINE_MS = 60_000;
 
-let database: TestDatabase;
+const own = useOwnInstance();
 let instance: LocalInstance;
 let tenant: FaultTenant;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  instance = await startLocalInstance({ databaseUrl: database.url });
+  instance = await own.open();
   tenant = await makeTenant(instance);
-});
-
-afterAll(async () => {
-  await instance.stop();
-  await database.drop();
 });
 
 async function openStreams(): Promise<number> {

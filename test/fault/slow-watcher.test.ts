@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 
 import { expectDelivered } from '#test/fault/delivery.ts';
 import { openPacedReader, type PacedReader } from '#test/fault/paced-reader.ts';
 import { startResumingWatcher } from '#test/fault/resuming-watcher.ts';
 import { type FaultTenant, makeTenant } from '#test/fault/tenant.ts';
 import { startWriters } from '#test/fault/writers.ts';
-import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import type { LocalInstance } from '#test/support/local-instance.ts';
+import { useOwnInstance } from '#test/support/own-instance.ts';
 import { openSse } from '#test/support/sse-client.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 
 const STALL_MS = 30_000;
 const EVENT_CHARACTERS = 800_000;
@@ -24,19 +24,13 @@ const MEMORY_LIMIT_MB = 320;
 /** More than are served at once. */
 const STALLED_READERS = 24;
 
-let database: TestDatabase;
+const own = useOwnInstance();
 let instance: LocalInstance;
 let tenant: FaultTenant;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  instance = await startLocalInstance({ databaseUrl: database.url });
+  instance = await own.open();
   tenant = await makeTenant(instance);
-});
-
-afterAll(async () => {
-  await instance.stop();
-  await database.drop();
 });
 
 function open(lastEventId = ''): Promise<PacedReader> {

@@ -1,10 +1,9 @@
 /** Blocks of tokens, as their bearers meet them. Operators make them, so this is no part of the black-box suites. */
 
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 
 import { addTokenBlock, removeTokenBlock } from '#adapters/postgres/token-block-list.ts';
-import { connect, type Sql } from '#adapters/postgres/client.ts';
 import type { TokenBlock } from '#core/token-block.ts';
 import { clientWith, type Client } from '#test/http/client.ts';
 import { expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
@@ -19,37 +18,16 @@ import {
   watchUrl,
 } from '#test/http/watch/world.ts';
 import type { Grant } from '#test/http/target.ts';
-import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import { useOwnInstance } from '#test/support/own-instance.ts';
 import { openSse, type SseClient, type SseEvent } from '#test/support/sse-client.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 
 /** What is promised. */
 const DEADLINE_MS = 5_000;
 
-let database: TestDatabase | undefined;
-let starting: Promise<LocalInstance> | undefined;
-let sql: Sql;
+const instance = useOwnInstance();
+const world = useWorld(instance.open);
 const opened: SseClient[] = [];
-
-async function start(): Promise<LocalInstance> {
-  database ??= await createTestDatabase();
-  starting ??= startLocalInstance({ databaseUrl: database.url });
-  return starting;
-}
-
-const world = useWorld(start);
-
-beforeAll(async () => {
-  await start();
-  sql = connect(database?.url ?? '', { applicationName: 'test' });
-});
-
-afterAll(async () => {
-  await Promise.all(opened.map((client) => client.close()));
-  await sql.end();
-  await (await starting)?.stop();
-  await database?.drop();
-});
+afterAll(() => Promise.all(opened.map((client) => client.close())));
 
 interface Bearer {
   readonly subject: string;
@@ -76,11 +54,11 @@ async function bearer(grant: Partial<Grant> = {}): Promise<Bearer> {
 }
 
 async function block(given: TokenBlock, forSeconds?: number): Promise<void> {
-  await addTokenBlock(sql, { block: given, reason: 'a test', forSeconds, by: 'test' });
+  await addTokenBlock(instance.sql, { block: given, reason: 'a test', forSeconds, by: 'test' });
 }
 
 async function unblock(given: TokenBlock): Promise<void> {
-  expect(await removeTokenBlock(sql, given)).toBe(true);
+  expect(await removeTokenBlock(instance.sql, given)).toBe(true);
 }
 
 /** Waits until requests are answered so. */

@@ -8,28 +8,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWidget, useWorld } from '#test/http/resource-api/world.ts';
 import { EVENTS, viewerOf } from '#test/http/watch/world.ts';
 import { createChanges } from '#test/support/changes.ts';
-import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+import { useOwnInstance } from '#test/support/own-instance.ts';
 import { startTlsProxy, type TlsProxy } from '#test/support/tls-proxy.ts';
 
 const WATCHES = 200;
 
-let database: TestDatabase | undefined;
-let starting: Promise<LocalInstance> | undefined;
+const instance = useOwnInstance();
+const world = useWorld(instance.open);
 let proxy: TlsProxy;
 let token: string;
 let session: ClientHttp2Session;
 
-async function start(): Promise<LocalInstance> {
-  database ??= await createTestDatabase();
-  starting ??= startLocalInstance({ databaseUrl: database.url });
-  return starting;
-}
-
-const world = useWorld(start);
-
 beforeAll(async () => {
-  proxy = await startTlsProxy((await start()).baseUrl);
+  proxy = await startTlsProxy((await instance.open()).baseUrl);
   token = await world.target.token(viewerOf(world));
   session = connect(proxy.url, { ca: proxy.certificate });
 });
@@ -37,8 +28,6 @@ beforeAll(async () => {
 afterAll(async () => {
   session.destroy();
   await proxy.stop();
-  await (await starting)?.stop();
-  await database?.drop();
 });
 
 interface Watch {
@@ -77,7 +66,7 @@ function watch(): Watch {
 }
 
 async function openStreams(): Promise<number> {
-  const text = await (await fetch(`${(await start()).opsUrl}/metrics`)).text();
+  const text = await (await fetch(`${(await instance.open()).opsUrl}/metrics`)).text();
   return Number(/^plumbline_watch_active_streams\{mode="broadcast"\} (\d+)$/m.exec(text)?.[1]);
 }
 

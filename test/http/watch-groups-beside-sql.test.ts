@@ -1,42 +1,14 @@
 /** What the black-box suite of watch groups cannot bring about: retention. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
-import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { uniqueName } from '#test/http/resource-api/world.ts';
 import { deliveriesOf, isOf, useGroups } from '#test/http/watch-groups/world.ts';
-import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
-import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 import { expireEvents } from '#test/support/old-events.ts';
+import { useOwnInstance } from '#test/support/own-instance.ts';
 
-let database: TestDatabase | undefined;
-let dataDir: string | undefined;
-let starting: Promise<LocalInstance> | undefined;
-let sql: Sql;
-
-const world = useGroups(start);
-
-async function start(): Promise<LocalInstance> {
-  database ??= await createTestDatabase();
-  dataDir ??= await mkdtemp(join(tmpdir(), 'plumbline-groups-beside-sql-'));
-  starting ??= startLocalInstance({ databaseUrl: database.url, dataDir });
-  return starting;
-}
-
-beforeAll(async () => {
-  await start();
-  sql = connect(database?.url ?? '', { applicationName: 'test' });
-});
-
-afterAll(async () => {
-  await sql.end();
-  await (await starting)?.stop();
-  await database?.drop();
-  if (dataDir) await rm(dataDir, { recursive: true });
-});
+const instance = useOwnInstance();
+const world = useGroups(instance.open);
 
 test('a lane that lost events to retention says so before it goes on, and again until that is acked', async () => {
   const group = uniqueName('lost');
@@ -46,7 +18,7 @@ test('a lane that lost events to retention says so before it goes on, and again 
   await first.waitFor(isOf(uid, 2));
   expect(await world.ack(first.events.find(isOf(uid, 0))?.id)).toBe('Acked');
   await first.close();
-  await expireEvents(sql, world.tenant, 2);
+  await expireEvents(instance.sql, world.tenant, 2);
 
   const lostFrame = {
     event: 'BOOKMARK',

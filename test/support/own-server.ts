@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import type { Target } from '#test/http/target.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import { expireEvents } from '#test/support/old-events.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 
 export interface OwnServer extends Target {
@@ -18,8 +19,6 @@ export interface OwnServer extends Target {
   removeHistory(tenant: string, lastSeq: number): Promise<void>;
   stop(): Promise<void>;
 }
-
-const DAY_MS = 86_400_000;
 
 /** @param env beside what every test's instance gets. */
 export async function startOwnServer(env: Readonly<Record<string, string>> = {}): Promise<OwnServer> {
@@ -42,15 +41,7 @@ export async function startOwnServer(env: Readonly<Record<string, string>> = {})
           select max(id) + 1, sha256(convert_to(gen_random_uuid()::text, 'UTF8')) from old`,
       );
     },
-    async removeHistory(tenant, lastSeq) {
-      const [day, next] = [4, 3].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
-      await sql.unsafe(`create table plumbline.event_log_${day?.replaceAll('-', '')} partition of plumbline.event_log
-        for values from ('${day} 00:00:00+00') to ('${next} 00:00:00+00')`);
-      await sql`update plumbline.event_log e set published_at = ${`${day} 12:00:00+00`}::timestamptz
-        from plumbline.stream s where e.stream = s.id and s.tenant = ${tenant} and e.seq <= ${lastSeq}`;
-      const [row] = await sql`select plumbline.expire_event_log(clock_timestamp() - interval '1 day') as dropped`;
-      if (row?.['dropped'] !== 1) throw new Error(`retention dropped ${JSON.stringify(row)}`);
-    },
+    removeHistory: (tenant, lastSeq) => expireEvents(sql, tenant, lastSeq),
     async stop() {
       await instance.stop();
       await sql.end();
