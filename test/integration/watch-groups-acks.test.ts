@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Ack, AssignedLane, JoinRequest, Membership } from '#core/ports/watch-groups.ts';
-import { prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
-import { groupWorld, type GroupWorld, type LaneRow, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, type LaneRow, newGroup } from '#test/support/watch-groups.ts';
 
-let database: PreparedDatabase;
-let world: GroupWorld;
+const world = useGroupWorld(['acme']);
 let request: JoinRequest;
 let joined: Membership;
 let lane: AssignedLane;
-
-beforeAll(async () => {
-  database = await prepareDatabase(['acme']);
-  world = groupWorld(database.sql);
-});
-
-afterAll(() => database.close());
 
 beforeEach(async () => {
   request = newGroup(['acme']);

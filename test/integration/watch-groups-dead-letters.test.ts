@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { AssignedLane, DeadLetter, JoinRequest, Membership } from '#core/ports/watch-groups.ts';
-import { prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
-import { groupWorld, type GroupWorld, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, newGroup } from '#test/support/watch-groups.ts';
 
 const ACT = { by: 'carol', reason: 'the consumer was fixed' };
 
-let database: PreparedDatabase;
-let world: GroupWorld;
+const world = useGroupWorld(['acme']);
 let request: JoinRequest;
 let joined: Membership;
 let lane: AssignedLane;
-
-beforeAll(async () => {
-  database = await prepareDatabase(['acme']);
-  world = groupWorld(database.sql);
-});
-
-afterAll(() => database.close());
 
 beforeEach(async () => {
   request = newGroup(['acme']);
@@ -48,7 +39,7 @@ async function parked(seq: bigint = 5n): Promise<DeadLetter> {
 }
 
 async function actions(): Promise<unknown> {
-  return database.sql`select deed, done_by, reason from plumbline.group_action
+  return world.sql`select deed, done_by, reason from plumbline.group_action
     where watch_group = ${String(joined.group)}::bigint order by id`;
 }
 

@@ -1,18 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { JoinRequest } from '#core/ports/watch-groups.ts';
-import { prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
-import { groupWorld, type GroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
 
-let database: PreparedDatabase;
-let world: GroupWorld;
+const world = useGroupWorld(['acme']);
 let request: JoinRequest;
-
-beforeAll(async () => {
-  database = await prepareDatabase(['acme']);
-  world = groupWorld(database.sql);
-});
-
-afterAll(() => database.close());
 
 beforeEach(() => {
   request = newGroup(['acme']);

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { postgresTenantStreams } from '#adapters/postgres/tenant-streams.ts';
 import type { JoinRequest } from '#core/ports/watch-groups.ts';
-import { createTenants, prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
-import { groupWorld, type GroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { createTenants } from '#test/support/prepared-database.ts';
+import { useGroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
 
 const ACT = { by: 'carol', reason: 'test' };
 const DAY_MS = 86_400_000;
 
-let database: PreparedDatabase;
-let world: GroupWorld;
+const world = useGroupWorld(['acme', 'globex']);
 let request: JoinRequest;
-
-beforeAll(async () => {
-  database = await prepareDatabase(['acme', 'globex']);
-  world = groupWorld(database.sql);
-});
-
-afterAll(() => database.close());
 
 beforeEach(() => {
   request = newGroup(['acme', 'globex']);
@@ -81,7 +73,7 @@ describe('a group', () => {
     await world.groups.ack(request, [{ ...lane, point: { seq: 5n, position: 50n } }]);
     await world.expire(member);
     expect(await world.groups.dropIdle(DAY_MS)).toBe(0);
-    await database.sql`update plumbline.watch_group set idle_since = clock_timestamp() - interval '25 hours'
+    await world.sql`update plumbline.watch_group set idle_since = clock_timestamp() - interval '25 hours'
       where id = ${String(group)}::bigint and idle_since is not null`;
     expect(await world.groups.dropIdle(DAY_MS)).toBe(1);
     expect(await world.groups.get(request)).toBeUndefined();
@@ -125,7 +117,7 @@ describe('seek', () => {
     { to: 'earliest' as const, confirmed: undefined },
     { to: 'now' as const, confirmed: { seq: 12n, position: 120n } },
   ])('to $to begins all lanes anew and counts attempts anew', async ({ to, confirmed }) => {
-    await createTenants(database.sql, [`seek-${to}`]);
+    await createTenants(world.sql, [`seek-${to}`]);
     request = newGroup([`seek-${to}`]);
     const { group, member } = await world.join(request);
     const before = await world.firstLane(member);
@@ -167,14 +159,14 @@ describe('a tenant that goes', () => {
   async function close(tenant: string, events: number): Promise<bigint> {
     const stream = await world.streamOf(tenant);
     await world.setHead(stream, { seq: events, position: events });
-    await database.sql`delete from plumbline.outbox where stream = ${String(stream)}::bigint`;
-    await database.sql`update plumbline.stream set closing_at = clock_timestamp(), closed_at = clock_timestamp()
+    await world.sql`delete from plumbline.outbox where stream = ${String(stream)}::bigint`;
+    await world.sql`update plumbline.stream set closing_at = clock_timestamp(), closed_at = clock_timestamp()
       where id = ${String(stream)}::bigint`;
     return stream;
   }
 
   test('keeps its lanes until all of it is confirmed in each of them', async () => {
-    await createTenants(database.sql, ['leaving']);
+    await createTenants(world.sql, ['leaving']);
     request = newGroup(['leaving']);
     const { group, member } = await world.join(request);
     await close('leaving', 5);
@@ -198,7 +190,7 @@ describe('a tenant that goes', () => {
   });
 
   test('takes its lanes and dead letters with it when it is removed from the log', async () => {
-    await createTenants(database.sql, ['removed']);
+    await createTenants(world.sql, ['removed']);
     request = newGroup(['removed', 'acme']);
     const { group, member } = await world.join(request);
     const stream = await close('removed', 5);
@@ -206,7 +198,7 @@ describe('a tenant that goes', () => {
     if (!lane) throw new Error('no lane');
     const letter = { tenant: 'removed', event: '{}', type: 'ADDED', attempts: 16, reason: 'test' };
     await world.groups.park(lane, { ...letter, point: { seq: 2n, position: 2n } });
-    const streams = postgresTenantStreams(database.sql, undefined);
+    const streams = postgresTenantStreams(world.sql, undefined);
     await streams.drain(stream, false);
     await streams.markRemoved(stream);
     const rows = await world.rows(group);
@@ -218,12 +210,12 @@ describe('a tenant that goes', () => {
   });
 
   test('and comes again by its name has new lanes, from its beginning', async () => {
-    await createTenants(database.sql, ['again']);
+    await createTenants(world.sql, ['again']);
     request = newGroup(['again'], { start: 'now' });
     const { group, member } = await world.join(request);
     const old = await close('again', 0);
-    await database.sql`delete from plumbline.resource where tenant = 'system' and kind = 'Tenant' and name = 'again'`;
-    await createTenants(database.sql, ['again']);
+    await world.sql`delete from plumbline.resource where tenant = 'system' and kind = 'Tenant' and name = 'again'`;
+    await createTenants(world.sql, ['again']);
     await world.groups.renew([member], LONG_LEASE_MS);
     const rows = await world.rows(group);
     const fresh = await world.streamOf('again');

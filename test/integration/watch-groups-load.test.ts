@@ -1,36 +1,29 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import type { AssignedLane, WatchGroups } from '#core/ports/watch-groups.ts';
-import { createTenants, prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
+import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom, testSeed } from '#test/support/random.ts';
-import { groupWorld, type GroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
 
 const TENANTS = ['acme', 'globex', 'initech'];
 const ACTORS = 8;
 const STEPS = 80;
 
-let database: PreparedDatabase;
-let world: GroupWorld;
+const world = useGroupWorld(TENANTS);
 const pools: Sql[] = [];
-
-beforeAll(async () => {
-  database = await prepareDatabase(TENANTS);
-  world = groupWorld(database.sql);
-});
 
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end()));
-  await database.close();
 });
 
 test('a renewal of a member of a thousand tenants writes its own row and nothing else', async () => {
   const tenants = Array.from({ length: 1_000 }, (_, index) => `idle-${index}`);
-  await createTenants(database.sql, tenants);
+  await createTenants(world.sql, tenants);
   const { group, member } = await world.join(newGroup(tenants));
   const versions = async (): Promise<readonly { what: string }[]> => {
     const id = String(group);
-    return database.sql<{ what: string }[]>`
+    return world.sql<{ what: string }[]>`
       select 'lane' as what, stream || '.' || lane as id, xmin::text from plumbline.group_lane
         where watch_group = ${id}::bigint
       union all select 'group', id::text, xmin::text from plumbline.watch_group where id = ${id}::bigint
@@ -67,7 +60,7 @@ test(
     /** One process: comes, goes, dies, hands over, acks. A deadlock is an error of the statement. */
     async function act(index: number): Promise<void> {
       const random = seededRandom((seed + index) >>> 0);
-      const pool = connect(database.url, { applicationName: `actor-${index}`, maxConnections: 2 });
+      const pool = connect(world.url, { applicationName: `actor-${index}`, maxConnections: 2 });
       pools.push(pool);
       const groups = postgresWatchGroups(pool);
       let member: bigint | undefined;

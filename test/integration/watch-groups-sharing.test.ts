@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTenants, prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
+import { describe, expect, test } from 'vitest';
+import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom, testSeed } from '#test/support/random.ts';
-import { groupWorld, type GroupWorld, type LaneRow, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, type LaneRow, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
 
 const TENANTS = ['acme', 'globex', 'initech', 'umbrella', 'hooli'];
 const LANES = 16;
 const WAYS_OUT = ['leave', 'expire'] as const;
 
-let database: PreparedDatabase;
-let world: GroupWorld;
-
-beforeAll(async () => {
-  database = await prepareDatabase(TENANTS);
-  world = groupWorld(database.sql);
-});
-
-afterAll(() => database.close());
+const world = useGroupWorld(TENANTS);
 
 /** How many of these rows each member has. */
 function shares(rows: readonly LaneRow[], members: Iterable<bigint>): Map<bigint, number> {
@@ -87,7 +79,7 @@ describe('lanes', () => {
 
   test('of a thousand tenants are even for three members, by tenant and in all', { timeout: 60_000 }, async () => {
     const tenants = Array.from({ length: 1_000 }, (_, index) => `many-${index}`);
-    await createTenants(database.sql, tenants);
+    await createTenants(world.sql, tenants);
     const request = newGroup(tenants);
     const { group, member } = await world.join(request);
     const members = [member, (await world.join(request)).member, (await world.join(request)).member];
@@ -104,7 +96,7 @@ describe('lanes', () => {
     const { group, member } = await world.join(request);
     const other = await world.join(request);
     await world.handOver(group);
-    await createTenants(database.sql, ['late']);
+    await createTenants(world.sql, ['late']);
     const stream = await world.streamOf('late');
     await world.setHead(stream, { seq: 7, position: 70 });
     await world.groups.renew([member], request.leaseMs);

@@ -1,9 +1,11 @@
 /** Watch groups as tests drive them, without the streams that members would read. */
 
+import { afterAll, beforeAll } from 'vitest';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { AssignedLane, GroupOwner, JoinRequest, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
+import { prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
 
 export const LONG_LEASE_MS = 600_000;
 
@@ -44,6 +46,21 @@ export interface GroupWorld {
   ): Promise<void>;
 }
 
+/** A world in a database of the test file's own. */
+export interface OwnGroupWorld extends GroupWorld, Pick<PreparedDatabase, 'sql' | 'url'> {}
+
+/** @param tenants that there are. What it gives is there for the tests and their hooks. */
+export function useGroupWorld(tenants: readonly string[]): OwnGroupWorld {
+  const world = {} as OwnGroupWorld;
+  let database: PreparedDatabase;
+  beforeAll(async () => {
+    database = await prepareDatabase(tenants);
+    Object.assign(world, groupWorld(database.sql), { sql: database.sql, url: database.url });
+  });
+  afterAll(() => database.close());
+  return world;
+}
+
 export interface LaneRow {
   readonly stream: bigint;
   readonly lane: number;
@@ -57,7 +74,7 @@ export interface LaneRow {
   readonly isUnacked: boolean;
 }
 
-export function groupWorld(sql: Sql): GroupWorld {
+function groupWorld(sql: Sql): GroupWorld {
   const groups = postgresWatchGroups(sql);
   return {
     groups,

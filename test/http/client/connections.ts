@@ -1,33 +1,18 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ConnectionError, ProtocolError, StatusError, Unauthorized, watch } from 'plumbline/client';
-import { type Way, wayTo } from '#test/http/client/cutting.ts';
+import { useWays } from '#test/http/client/cutting.ts';
 import { expectOnce, isOf, QUICKLY, storyOf, type Taken, useTaking } from '#test/http/client/world.ts';
 import { createWidget, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import { viewerOf } from '#test/http/watch/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
-import { type HttpFront, type HttpFrontOptions, startHttpFront } from '#test/support/http-front.ts';
+import type { HttpFrontOptions } from '#test/support/http-front.ts';
 
 const CUTS = 100;
 
 export function connections(open: OpenTarget): void {
   const world = useWorld(open);
   const taking = useTaking(world);
-  const closing: { stop(): Promise<void> }[] = [];
-  afterEach(async () => {
-    await Promise.all(closing.splice(0).map((each) => each.stop()));
-  });
-
-  async function way(): Promise<Way> {
-    const opened = await wayTo(world.target.baseUrl);
-    closing.push(opened.proxy);
-    return opened;
-  }
-
-  async function front(options: Partial<HttpFrontOptions>): Promise<HttpFront> {
-    const opened = await startHttpFront({ target: () => world.target.baseUrl, ...options });
-    closing.push(opened);
-    return opened;
-  }
+  const { way, front } = useWays(world);
 
   test(`${CUTS} cuts lose nothing, repeat nothing and keep what was selected`, async () => {
     const { url, proxy } = await way();

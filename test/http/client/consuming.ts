@@ -1,25 +1,15 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Conflict, type Delivery, NotFound, Unauthorized } from 'plumbline/client';
-import { type Way, wayTo } from '#test/http/client/cutting.ts';
+import { useWays } from '#test/http/client/cutting.ts';
 import { namesOf, useMembers } from '#test/http/client/members.ts';
 import { removeTenant, uniqueName, useWorld, type World } from '#test/http/resource-api/world.ts';
 import { createTenant, EVERYONE } from '#test/http/watch/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
-import { startHttpFront } from '#test/support/http-front.ts';
 
 export function consuming(open: OpenTarget): void {
   const world = useWorld(open);
   const join = useMembers(world);
-  const closing: { stop(): Promise<void> }[] = [];
-  afterEach(async () => {
-    await Promise.all(closing.splice(0).map((each) => each.stop()));
-  });
-
-  async function way(): Promise<Way> {
-    const opened = await wayTo(world.target.baseUrl);
-    closing.push(opened.proxy);
-    return opened;
-  }
+  const { way, front: openFront } = useWays(world);
 
   /** A tenant of the test's own, since a new group begins with its tenants' beginning. */
   async function ownTenant(): Promise<{
@@ -86,8 +76,7 @@ export function consuming(open: OpenTarget): void {
   test('confirms many with one call', async () => {
     const { create, ...of } = await ownTenant();
     await create(300);
-    const front = await startHttpFront({ target: () => world.target.baseUrl });
-    closing.push(front);
+    const front = await openFront();
     const member = await join({ ...of, url: front.url, group: uniqueName('g'), window: 64 });
     await member.until(() => member.handled.length === 300);
     await member.leave();
