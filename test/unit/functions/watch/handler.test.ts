@@ -1,23 +1,10 @@
 import { expect, test } from 'vitest';
-import { createKindRegistry } from '#core/kind-registry.ts';
 import type { ResourceStore, Snapshot } from '#core/ports/resources.ts';
-import { noBlocks } from '#test/support/no-blocks.ts';
-import { silentLogger } from '#test/support/silent-logger.ts';
-import { createWatch } from '#functions/watch/handler.ts';
-import { createHub, type Hub } from '#functions/watch/hub.ts';
-import { streamSse } from '#http/stream-sse.ts';
-import {
-  type FakeDirectory,
-  fakeDirectory,
-  fakeLog,
-  type FakeLog,
-  noGroups,
-  plainCursors,
-  settle,
-} from '#test/unit/functions/watch/fakes.ts';
+import type { Hub } from '#functions/watch/hub.ts';
+import { fakeWatch } from '#test/unit/functions/watch/fake-watch.ts';
+import { type FakeDirectory, fakeDirectory, fakeLog, type FakeLog, settle } from '#test/unit/functions/watch/fakes.ts';
 
 const MAX = 256;
-const ignore = (): void => undefined;
 
 test('a watch that is too wide by now is 400 before a stream, and gives its snapshot back', async () => {
   const { ask, directory, snapshots } = world(...upTo(MAX));
@@ -89,31 +76,7 @@ function world(...ids: readonly number[]): World {
   const log = fakeLog();
   const directory = fakeDirectory(...ids);
   const snapshots = { opened: 0, closed: 0 };
-  const shared = { log, streams: directory, cursors: plainCursors, ...noGroups };
-  const hub = createHub({
-    ...shared,
-    blocks: noBlocks,
-    onRedelivery: ignore,
-    onIsolationViolation: ignore,
-    onFilterError: ignore,
-    onError: ignore,
-    onOpen: ignore,
-    onEnd: ignore,
-  });
-  const app = createWatch({
-    ...shared,
-    onFencedAcks: ignore,
-    hub,
-    store: { snapshot } as unknown as ResourceStore,
-    kinds: createKindRegistry([]),
-    transport: streamSse,
-    logger: silentLogger,
-    async authenticate(c, next) {
-      const expiresAtMs = Date.now() + 60_000;
-      c.set('caller', { audience: 'public', subject: 'test', roles: ['viewer'], tenants: '*', expiresAtMs });
-      await next();
-    },
-  });
+  const { app, hub } = fakeWatch({ log, streams: directory, store: { snapshot } as unknown as ResourceStore });
   return { log, directory, hub, snapshots, ask: async (query = '') => app.request(`/watch/v1/events${query}`) };
 
   async function snapshot(): Promise<Snapshot> {

@@ -1,14 +1,9 @@
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createKindRegistry } from '#core/kind-registry.ts';
 import type { ResourceStore } from '#core/ports/resources.ts';
-import { createWatch } from '#functions/watch/handler.ts';
-import { createHub } from '#functions/watch/hub.ts';
-import { streamSse } from '#http/stream-sse.ts';
-import { noBlocks } from '#test/support/no-blocks.ts';
-import { silentLogger } from '#test/support/silent-logger.ts';
-import { fakeDirectory, fakeLog, noGroups, plainCursors, settle } from '#test/unit/functions/watch/fakes.ts';
+import { fakeWatch } from '#test/unit/functions/watch/fake-watch.ts';
+import { fakeDirectory, fakeLog, plainCursors, settle } from '#test/unit/functions/watch/fakes.ts';
 
 /** Adds events to a stream, tells of them or not, or waits until all that was told is delivered. */
 type Step = { readonly stream: number; readonly count: number; readonly told: boolean } | 'settle';
@@ -89,33 +84,8 @@ function delivered(frames: readonly Frame[]): string[] {
 type World = ReturnType<typeof begin>;
 
 function begin() {
-  const ignore = (): void => undefined;
   const log = fakeLog();
-  const shared = { log, streams: fakeDirectory(...IDS), cursors: plainCursors, ...noGroups };
-  const hub = createHub({
-    ...shared,
-    blocks: noBlocks,
-    onRedelivery: ignore,
-    onIsolationViolation: ignore,
-    onFilterError: ignore,
-    onError: ignore,
-    onOpen: ignore,
-    onEnd: ignore,
-  });
-  const app = createWatch({
-    ...shared,
-    onFencedAcks: ignore,
-    hub,
-    store: {} as ResourceStore,
-    kinds: createKindRegistry([]),
-    transport: streamSse,
-    logger: silentLogger,
-    async authenticate(c, next) {
-      const expiresAtMs = Date.now() + 60_000;
-      c.set('caller', { audience: 'public', subject: 'test', roles: ['viewer'], tenants: '*', expiresAtMs });
-      await next();
-    },
-  });
+  const { app, hub } = fakeWatch({ log, streams: fakeDirectory(...IDS), store: {} as ResourceStore });
   return { log, watch, stop: () => hub.stop() };
 
   /** The frames of a watch, as they come. */
