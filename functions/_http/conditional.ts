@@ -16,9 +16,11 @@ export const ASK_AGAIN = 'no-cache, private';
  * @param tag without quotes, of characters that need none.
  */
 export function answerTagged(c: Context<HttpEnv>, body: string, tag: string, caching: string = ASK_AGAIN): Response {
-  const tagged = { 'Cache-Control': caching, ETag: `"${tag}"` };
-  if (hasAlready(c.req.header('if-none-match'), tag)) return c.body(null, 304, tagged);
-  return c.body(body, 200, { 'Content-Type': 'application/json', ...tagged });
+  // Not with the body: once middleware has touched the answer, as CORS does, what was set before wins over that.
+  c.header('Cache-Control', caching);
+  c.header('ETag', `"${tag}"`);
+  if (hasAlready(c.req.header('if-none-match'), tag)) return c.body(null, 304);
+  return c.body(body, 200, { 'Content-Type': 'application/json' });
 }
 
 function hasAlready(header: string | undefined, tag: string): boolean {

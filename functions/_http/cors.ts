@@ -10,11 +10,18 @@ import type { HttpEnv } from '#http/app.ts';
  * @param origins such as `https://app.example.com`; `*` is every one.
  */
 export function allowOrigins(origins: readonly string[]): MiddlewareHandler<HttpEnv> {
-  return cors({
+  const answer = cors({
     origin: origins.includes('*') ? '*' : [...origins],
-    exposeHeaders: ['Retry-After', 'Warning', 'X-Request-Id'],
+    exposeHeaders: ['ETag', 'Retry-After', 'Warning', 'X-Request-Id'],
     maxAge: 600,
   });
+  // It would answer every OPTIONS: those that are no preflights ask a path for its verbs.
+  return (c, next) => (c.req.method === 'OPTIONS' && !isPreflight(c) ? next() : answer(c, next));
+}
+
+/** @see https://fetch.spec.whatwg.org/#cors-preflight-request */
+function isPreflight(c: Context): boolean {
+  return c.req.header('origin') !== undefined && c.req.header('access-control-request-method') !== undefined;
 }
 
 /** What an answer that does not pass through Hono, a stream, must carry for a page of another origin. */

@@ -3,6 +3,7 @@
 import { componentOf, gvkOf } from '#functions/api/openapi/kind-schemas.ts';
 import { META_SCHEMAS } from '#functions/api/openapi/meta-schemas.ts';
 import {
+  CHANGE_PARAMETERS,
   DELETE_PARAMETERS,
   LIST_PARAMETERS,
   pathParameter,
@@ -12,6 +13,7 @@ import {
 import { refTo, type SchemaObject } from '#functions/api/openapi/schema-object.ts';
 import type { Kind } from '#core/kind.ts';
 
+const OK = 'OK.';
 const JSON_TYPE = 'application/json';
 const PATCH_TYPES = ['application/merge-patch+json', 'application/json-patch+json'];
 
@@ -22,7 +24,7 @@ interface Verb {
   readonly description: string;
   readonly parameters?: readonly ParameterObject[];
   readonly body?: { readonly types: readonly string[]; readonly schema: SchemaObject; readonly required: boolean };
-  /** Beside 200. */
+  /** @default 200 alone */
   readonly codes?: Readonly<Record<string, string>>;
   readonly answer: SchemaObject;
 }
@@ -53,8 +55,8 @@ export function kindPaths(kind: Kind): Record<string, object> {
     put: operation({
       action: 'put',
       id: `replace${scope}${kind.kind}${suffix}`,
-      description: `Replaces ${what}; the object must still be at its metadata.resourceVersion.`,
-      parameters: WRITE_PARAMETERS,
+      description: `Replaces ${what}; the object must still be at its metadata.resourceVersion, or at If-Match.`,
+      parameters: CHANGE_PARAMETERS,
       body: sent,
       answer: object,
     }),
@@ -62,7 +64,7 @@ export function kindPaths(kind: Kind): Record<string, object> {
       action: 'patch',
       id: `patch${scope}${kind.kind}${suffix}`,
       description: `Changes parts of ${what}.`,
-      parameters: WRITE_PARAMETERS,
+      parameters: CHANGE_PARAMETERS,
       body: patched,
       answer: object,
     }),
@@ -92,15 +94,14 @@ export function kindPaths(kind: Kind): Record<string, object> {
         description: `Deletes a ${kind.kind}, once its finalizers are gone.`,
         parameters: DELETE_PARAMETERS,
         body: options,
-        codes: { 202: 'Its deletion is requested; finalizers hold it.' },
+        codes: { 200: OK, 202: 'Its deletion is requested; finalizers hold it.' },
         answer: object,
       }),
     },
     [`${base}/{name}/status`]: { parameters: name, ...writes(`the status of a ${kind.kind}`, 'Status') },
   };
 
-  function operation({ action, id, description, parameters, body, codes = {}, answer }: Verb): object {
-    const answers = { 200: 'OK.', ...codes };
+  function operation({ action, id, description, parameters, body, codes = { 200: OK }, answer }: Verb): object {
     return {
       operationId: id,
       description,
@@ -111,7 +112,7 @@ export function kindPaths(kind: Kind): Record<string, object> {
       ...(body && { requestBody: { required: body.required, content: contentOf(body.types, body.schema) } }),
       responses: {
         ...Object.fromEntries(
-          Object.entries(answers).map(([code, text]) => [
+          Object.entries(codes).map(([code, text]) => [
             code,
             { description: text, content: contentOf([JSON_TYPE], answer) },
           ]),

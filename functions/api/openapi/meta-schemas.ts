@@ -72,7 +72,6 @@ export const metaSchemas: Components = {
   [META_SCHEMAS.listMeta]: {
     type: 'object',
     properties: {
-      resourceVersion: text('The version of the state that the list shows.'),
       continue: text('More objects follow: give this back as the query parameter "continue".'),
       remainingItemCount: integer('How many objects follow, when that is known.'),
       cursor: text('Where a watch of /watch/v1/events takes over from this list.'),

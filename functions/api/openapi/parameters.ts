@@ -1,11 +1,11 @@
-/** The query parameters of the resource API, as documents show them. */
+/** The parameters of the resource API, as documents show them. */
 
 import { DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT } from '#functions/api/parameters.ts';
 import type { SchemaObject } from '#functions/api/openapi/schema-object.ts';
 
 export interface ParameterObject {
   readonly name: string;
-  readonly in: 'query' | 'path';
+  readonly in: 'query' | 'path' | 'header';
   readonly description: string;
   readonly required?: true;
   readonly schema: SchemaObject;
@@ -38,6 +38,13 @@ const dryRun = query('dryRun', '"All": everything is checked and answered, nothi
   enum: ['All'],
 });
 
+const ifMatch: ParameterObject = {
+  name: 'If-Match',
+  in: 'header',
+  description: 'The ETag that was read: the object must still be at this resourceVersion; otherwise the answer is 409.',
+  schema: text,
+};
+
 /** kubectl leaves the validation to a server whose PATCH has `fieldValidation`, and refuses to write to any other. */
 export const WRITE_PARAMETERS: readonly ParameterObject[] = [
   dryRun,
@@ -48,8 +55,12 @@ export const WRITE_PARAMETERS: readonly ParameterObject[] = [
   }),
 ];
 
+/** Of a write to an object that is there. */
+export const CHANGE_PARAMETERS: readonly ParameterObject[] = [...WRITE_PARAMETERS, ifMatch];
+
 export const DELETE_PARAMETERS: readonly ParameterObject[] = [
   dryRun,
+  ifMatch,
   query('propagationPolicy', 'What becomes of the objects that this one owns.', {
     type: 'string',
     enum: ['Background', 'Foreground', 'Orphan'],

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 
 import { clientWith } from '#test/http/client.ts';
-import { expectStatus, useWorld } from '#test/http/resource-api/world.ts';
+import { createWidget, expectStatus, useWorld } from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 const INDEX = '/openapi/v3';
@@ -65,6 +65,37 @@ export function openApi(open: OpenTarget): void {
       expect.objectContaining({ name: 'fieldValidation', in: 'query' }),
     );
     expect(Object.keys(paths['/apis/example.dev/v1/planets'])).toEqual(['get', 'post']);
+  });
+
+  test('a write names what it takes and what it answers: If-Match where there is an object to match, 201 for a new one', async () => {
+    const { paths } = await document('example.dev/v1');
+    const all = '/apis/example.dev/v1/namespaces/{namespace}/widgets';
+    const one = paths[`${all}/{name}`];
+    const status = paths[`${all}/{name}/status`];
+    const ifMatch = expect.objectContaining({ name: 'If-Match', in: 'header' });
+    const dryRun = expect.objectContaining({ name: 'dryRun', in: 'query' });
+    for (const operation of [one.put, one.patch, one.delete, status.put, status.patch]) {
+      expect(operation.parameters).toEqual(expect.arrayContaining([ifMatch, dryRun]));
+    }
+    const { post } = paths[all];
+    expect(post.parameters).toContainEqual(dryRun);
+    expect(post.parameters).not.toContainEqual(ifMatch);
+    expect([post, one.put, one.delete].map(({ responses }) => Object.keys(responses))).toEqual([
+      ['201', 'default'],
+      ['200', 'default'],
+      ['200', '202', 'default'],
+    ]);
+  });
+
+  test('what lists and objects have is in their schemas, and nothing that no list has', async () => {
+    const { components } = await document('example.dev/v1');
+    const { properties } = components.schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'];
+    expect(Object.keys(properties).toSorted()).toEqual(['continue', 'cursor', 'remainingItemCount']);
+    const { metadata } = (await createWidget(world)) as { metadata: object };
+    const objectMeta = components.schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'];
+    for (const field of Object.keys(metadata)) expect(objectMeta.properties).toHaveProperty(field);
+    const list = (await world.viewer.get(`${world.widgets}?limit=1`)).body;
+    for (const field of Object.keys(list.metadata)) expect(properties).toHaveProperty(field);
   });
 
   test('a schema says what the kind does: bounds, defaults, required and closed objects', async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createHttpApp } from '#http/app.ts';
+import { answerTagged } from '#http/conditional.ts';
 import { originHeaders } from '#http/cors.ts';
+import { methods } from '#http/methods.ts';
 import { StatusError } from '#core/status-error.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 
@@ -13,6 +15,7 @@ function appFor(allowedOrigins: readonly string[]) {
     await next();
   });
   app.get('/stream', (c) => c.json(originHeaders(c)));
+  app.all('/thing', methods({ GET: (c) => answerTagged(c, '{}', '7'), PATCH: (c) => c.json({}) }));
   return app;
 }
 
@@ -41,10 +44,33 @@ describe('a page of an origin that is allowed', () => {
     expect(response.headers.get('access-control-expose-headers')).toContain('Retry-After');
   });
 
+  test('can keep what has an ETag, and can read the tag that its next write demands', async () => {
+    const sent = { Origin: APP, Authorization: 'Bearer x' };
+    for (const [status, more] of [[200, {}] as const, [304, { 'If-None-Match': '"7"' }] as const]) {
+      const response = await app.request('/thing', { headers: { ...sent, ...more } });
+      expect([response.status, response.headers.get('etag')]).toEqual([status, '"7"']);
+      expect(response.headers.get('cache-control')).toBe('no-cache, private');
+      expect(response.headers.get('access-control-expose-headers')).toContain('ETag');
+    }
+    const changed = await app.request('/thing', { method: 'PATCH', headers: sent });
+    expect(changed.headers.get('cache-control')).toBe('no-store');
+  });
+
   test('is named by streams too', async () => {
     const answer = await app.request('/stream', { headers: { Origin: APP, Authorization: 'Bearer x' } });
     expect(await answer.json()).toEqual({ 'Access-Control-Allow-Origin': APP, Vary: 'Origin' });
   });
+});
+
+test('OPTIONS that is no preflight tells the verbs to who has a token, whatever origins are allowed', async () => {
+  const sent = { Authorization: 'Bearer x' };
+  for (const app of [appFor([APP]), appFor(['*']), appFor([])]) {
+    for (const more of [{}, { Origin: APP }]) {
+      const response = await app.request('/thing', { method: 'OPTIONS', headers: { ...sent, ...more } });
+      expect([response.status, response.headers.get('allow')]).toEqual([204, 'GET, HEAD, PATCH']);
+      expect((await app.request('/thing', { method: 'OPTIONS', headers: more })).status).toBe(401);
+    }
+  }
 });
 
 test.each([
