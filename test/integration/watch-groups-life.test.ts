@@ -97,6 +97,22 @@ describe('a group', () => {
     expect(await world.groups.renew([member], LONG_LEASE_MS)).toEqual([member]);
   });
 
+  test('is not alone in being dropped: of many, each transaction ends a hundred, until none is left', async () => {
+    const owner = `owner-${crypto.randomUUID()}`;
+    await database.sql`insert into plumbline.watch_group (audience, tenants, owner, name, selection)
+      select 'public', 'acme', ${owner}, 'group-' || n, '' from generate_series(1, 250) n`;
+    const [round] = await database.sql`select plumbline.settle_abandoned_groups() as settled,
+      plumbline.drop_idle_groups(interval '1 day') as dropped`;
+    expect(round).toEqual({ settled: 100, dropped: 0 });
+    expect(await world.groups.dropIdle(DAY_MS)).toBe(0);
+    const aged = await database.sql`update plumbline.watch_group set idle_since = idle_since - interval '25 hours'
+      where owner = ${owner} and idle_since is not null`;
+    expect(aged.count).toBe(250);
+    const [first] = await database.sql`select plumbline.drop_idle_groups(interval '1 day') as dropped`;
+    expect(first).toEqual({ dropped: 100 });
+    expect(await world.groups.dropIdle(DAY_MS)).toBe(150);
+  });
+
   test('that was deleted ends its members; its successor begins anew and is told of no loss', async () => {
     const { group, member } = await world.join(request);
     expect(await world.groups.delete(group, ACT)).toBe(true);

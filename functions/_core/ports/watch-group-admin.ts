@@ -93,6 +93,6 @@ export interface WatchGroupAdmin {
   /** Members are ended; positions and parked events are gone. */
   delete(group: bigint, act: AdminAct): Promise<boolean>;
 
-  /** Drops groups that nobody has been a member of for so long. Returns how many. */
+  /** Drops groups that nobody has been a member of for so long, a few at a time. Returns how many in all. */
   dropIdle(idleMs: number): Promise<number>;
 }
