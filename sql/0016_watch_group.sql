@@ -99,6 +99,8 @@ create table plumbline.group_action (
   reason text not null
 );
 
+create index group_action_group on plumbline.group_action (watch_group);
+
 grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_lane, plumbline.group_dead_letter,
   plumbline.group_action to plumbline_server;
 
@@ -720,6 +722,23 @@ begin
 end
 $$;
 
+-- Forgets what was done by hand so long ago, and groups that ended so long ago; a hundred groups and a thousand deeds at
+-- most. Returns how many of both.
+create function plumbline.forget_ended_groups(p_kept interval) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  too_old constant timestamptz := clock_timestamp() - p_kept;
+  ended constant bigint[] := array(
+    select id from plumbline.watch_group where ended_at <= too_old order by id limit 100 for update skip locked);
+  deeds constant bigint[] := array(select id from plumbline.group_action where at <= too_old order by id limit 1000);
+begin
+  -- What was done to a group goes with it, its end too.
+  delete from plumbline.group_action where id = any (deeds) or watch_group = any (ended);
+  delete from plumbline.watch_group where id = any (ended);
+  return cardinality(ended) + cardinality(deeds);
+end
+$$;
+
 -- As before; and groups have no lanes of it any more.
 create or replace function plumbline.mark_stream_removed(p_stream bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -748,4 +767,5 @@ $$;
 grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
   plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
   plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
-  plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups to plumbline_server;
+  plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
+  plumbline.forget_ended_groups to plumbline_server;

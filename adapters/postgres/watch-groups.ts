@@ -60,6 +60,13 @@ export function postgresWatchGroups(sql: Sql): WatchGroups & WatchGroupAdmin {
       );
     },
 
+    async forgetEnded(keptMs: number): Promise<number> {
+      return untilNone(
+        () => sql<Round[]>`
+        select plumbline.forget_ended_groups(${keptMs} * interval '1 millisecond') as count`,
+      );
+    },
+
     onChange(listener: (group: bigint | undefined) => void, signal: AbortSignal): void {
       onNotification(
         sql,

@@ -95,4 +95,10 @@ export interface WatchGroupAdmin {
 
   /** Drops groups that nobody has been a member of for so long, a few at a time. Returns how many in all. */
   dropIdle(idleMs: number): Promise<number>;
+
+  /**
+   * Forgets groups that ended so long ago, so that their successors are told of no loss any more, and what was done by hand
+   * so long ago. Returns how many of both.
+   */
+  forgetEnded(keptMs: number): Promise<number>;
 }
