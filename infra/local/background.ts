@@ -1,16 +1,13 @@
 /** What runs beside the listeners: the log's own upkeep, the publisher, retention. */
 
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Sql } from '#adapters/postgres/client.ts';
-import { postgresLeases } from '#adapters/postgres/leases.ts';
-import { postgresRetention } from '#adapters/postgres/retention.ts';
-import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
 import { runRetention } from '#functions/publish/run-retention.ts';
 import type { Config } from '#infra/local/config.ts';
 import type { InstanceLog } from '#infra/local/event-log.ts';
+import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import type { PublisherReports } from '#infra/local/publisher-reports.ts';
 
 export interface BackgroundOptions {
@@ -33,24 +30,17 @@ export async function startBackground({
   pools,
   signal,
 }: BackgroundOptions): Promise<void> {
-  const retention = postgresRetention(pools.retention);
   const publisher = {
     outbox: eventLog.outbox,
     sleep: postgresWriterSleep({ role: 'publisher', databaseUrl, sql: pools.publish, signal }),
     ...reports,
   };
-  const olderThanMs = config.eventRetentionHours * 3_600_000;
-  const groupIdleMs = config.watchGroupIdleDays * 86_400_000;
   await Promise.all([
     eventLog.run(signal),
     runResidentPublisher(publisher, signal),
     runRetention(
       {
-        retention,
-        groups: postgresWatchGroups(pools.retention),
-        leases: postgresLeases(pools.retention, randomUUID()),
-        olderThanMs,
-        groupIdleMs,
+        ...logUpkeep(pools.retention, config),
         onError: (error) => logger.warn({ err: error }, 'retention failed; it is tried again'),
       },
       signal,

@@ -1,12 +1,8 @@
 /** `npm run publish`: drains the outbox once, for cron. Any number of them, and of resident publishers, may run at once. */
 
-import { randomUUID } from 'node:crypto';
 import { destination, pino } from 'pino';
 import { connect } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
-import { postgresLeases } from '#adapters/postgres/leases.ts';
-import { postgresRetention } from '#adapters/postgres/retention.ts';
-import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
@@ -14,6 +10,7 @@ import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 await runCommand(async function publish() {
@@ -37,13 +34,7 @@ await runCommand(async function publish() {
       pools: { watch: sql, publish: sql },
       reports: { onTopicLost: (topic, reason) => fail(`topic ${topic} is lost: ${reason}`), onTopicError },
     });
-    await maintainLog({
-      retention: postgresRetention(sql),
-      groups: postgresWatchGroups(sql),
-      leases: postgresLeases(sql, randomUUID()),
-      olderThanMs: config.eventRetentionHours * 3_600_000,
-      groupIdleMs: config.watchGroupIdleDays * 86_400_000,
-    });
+    await maintainLog(logUpkeep(sql, config));
     await eventLog.prepare();
     const published = await publishOnce({
       outbox: eventLog.outbox,
