@@ -99,6 +99,8 @@ create table plumbline.group_action (
   reason text not null
 );
 
+create index group_action_group on plumbline.group_action (watch_group);
+
 grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_lane, plumbline.group_dead_letter,
   plumbline.group_action to plumbline_server;
 
@@ -362,7 +364,7 @@ end
 $$;
 
 -- Extends those of these members that live, returns them, and settles their groups. A group that is being settled by
--- another at this moment is left to that one.
+-- another at this moment is left to that one: members are locked before groups here, so it must not wait for a group.
 create function plumbline.renew_members(p_members bigint[], p_lease interval) returns setof bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -694,32 +696,50 @@ begin
 end
 $$;
 
--- Ends groups that have had no member for so long; returns how many. Those that somebody is about are left. A hundred at
--- a time, so that joins do not wait; it is called again and again.
-create function plumbline.drop_idle_groups(p_idle interval) returns integer
+-- Settles groups whose members have all expired, a hundred at most: the last member has nobody who notes that it has.
+-- Returns how many are idle by it. Those that somebody is about are left.
+create function plumbline.settle_abandoned_groups() returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  idle bigint;
-  dropped integer := 0;
-begin
-  -- The last member of a group has nobody who notes that it has expired.
-  for idle in
+  abandoned constant bigint[] := array(
     select g.id from plumbline.watch_group g
     where g.ended_at = 'infinity' and g.idle_since is null and not exists (
       select from plumbline.group_member m where m.watch_group = g.id and m.expires_at > clock_timestamp())
-    order by g.id limit 100 for no key update skip locked
-  loop
-    perform plumbline.settle_group(idle);
-  end loop;
-  for idle in
-    select id from plumbline.watch_group
-    where ended_at = 'infinity' and idle_since <= clock_timestamp() - p_idle
-    order by id limit 100 for no key update skip locked
-  loop
-    perform plumbline.end_group(idle, false);
-    dropped := dropped + 1;
-  end loop;
-  return dropped;
+    order by g.id limit 100 for no key update skip locked);
+begin
+  perform plumbline.settle_group(g) from unnest(abandoned) g;
+  return (select count(*) from plumbline.watch_group where id = any (abandoned) and idle_since is not null);
+end
+$$;
+
+-- Ends groups that have had no member for so long, a hundred at most; returns how many. Those that somebody is about are
+-- left.
+create function plumbline.drop_idle_groups(p_idle interval) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  idle constant bigint[] := array(
+    select id from plumbline.watch_group where ended_at = 'infinity' and idle_since <= clock_timestamp() - p_idle
+    order by id limit 100 for no key update skip locked);
+begin
+  perform plumbline.end_group(g, false) from unnest(idle) g;
+  return cardinality(idle);
+end
+$$;
+
+-- Forgets what was done by hand so long ago, and groups that ended so long ago; a hundred groups and a thousand deeds at
+-- most. Returns how many of both.
+create function plumbline.forget_ended_groups(p_kept interval) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  too_old constant timestamptz := clock_timestamp() - p_kept;
+  ended constant bigint[] := array(
+    select id from plumbline.watch_group where ended_at <= too_old order by id limit 100 for update skip locked);
+  deeds constant bigint[] := array(select id from plumbline.group_action where at <= too_old order by id limit 1000);
+begin
+  -- What was done to a group goes with it, its end too.
+  delete from plumbline.group_action where id = any (deeds) or watch_group = any (ended);
+  delete from plumbline.watch_group where id = any (ended);
+  return cardinality(ended) + cardinality(deeds);
 end
 $$;
 
@@ -746,4 +766,5 @@ create trigger groups_forget_stream after update of removed_at on plumbline.stre
 grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
   plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
   plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
-  plumbline.delete_group, plumbline.drop_idle_groups to plumbline_server;
+  plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
+  plumbline.forget_ended_groups to plumbline_server;

@@ -41,7 +41,7 @@ function ringOf(rows: readonly (CursorKey & { readonly seals: boolean })[]): Cur
   return { keys: rows.map(({ id, key }) => ({ id, key })), sealingId: sealing.id };
 }
 
-/** Needs more rights than servers have. */
+/** Needs more rights than servers have. @param sql of a session. */
 export function postgresCursorKeyAdmin(sql: Sql, randomBytes: RandomBytes): CursorKeyAdmin {
   return { list, rotate, retire, renew };
 
@@ -78,11 +78,15 @@ export function postgresCursorKeyAdmin(sql: Sql, randomBytes: RandomBytes): Curs
   }
 
   async function renew(): Promise<CursorKeyState> {
-    const [added] = await sql<CursorKeyState[]>`
-      with gone as (delete from plumbline.cursor_key returning id)
-      insert into plumbline.cursor_key (id, key)
-      select coalesce(max(id) + ${RENEWAL_GAP}, 0), ${Buffer.from(randomBytes(32))}::bytea from gone
-      returning id, seals_from as "sealsFrom"`;
+    const [added] = await sql.begin(async (transaction) => {
+      // What is added meanwhile would stay; two renewals that meet would both begin behind the same keys.
+      await transaction`lock table plumbline.cursor_key in share row exclusive mode`;
+      return transaction<CursorKeyState[]>`
+        with gone as (delete from plumbline.cursor_key returning id)
+        insert into plumbline.cursor_key (id, key)
+        select coalesce(max(id) + ${RENEWAL_GAP}, 0), ${Buffer.from(randomBytes(32))}::bytea from gone
+        returning id, seals_from as "sealsFrom"`;
+    });
     if (!added) throw new Error('the new key was not stored');
     return added;
   }

@@ -47,12 +47,21 @@ export function postgresWatchGroups(sql: Sql): WatchGroups & WatchGroupAdmin {
     },
 
     async dropIdle(idleMs: number): Promise<number> {
-      const [row] = await guarded(
-        'watch groups',
-        () => sql<{ dropped: number }[]>`
-        select plumbline.drop_idle_groups(${idleMs} * interval '1 millisecond') as dropped`,
+      await untilNone(
+        () => sql<Round[]>`
+        select plumbline.settle_abandoned_groups() as count`,
       );
-      return row?.dropped ?? 0;
+      return untilNone(
+        () => sql<Round[]>`
+        select plumbline.drop_idle_groups(${idleMs} * interval '1 millisecond') as count`,
+      );
+    },
+
+    async forgetEnded(keptMs: number): Promise<number> {
+      return untilNone(
+        () => sql<Round[]>`
+        select plumbline.forget_ended_groups(${keptMs} * interval '1 millisecond') as count`,
+      );
     },
 
     onChange(listener: (group: bigint | undefined) => void, signal: AbortSignal): void {
@@ -64,4 +73,18 @@ export function postgresWatchGroups(sql: Sql): WatchGroups & WatchGroupAdmin {
       );
     },
   };
+}
+
+interface Round {
+  readonly count: number;
+}
+
+/** Each round is a transaction of its own, so that nobody waits for all of them. Returns how many there were in all. */
+async function untilNone(round: () => Promise<readonly Round[]>): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const [row] = await guarded('watch groups', round);
+    if (!row || row.count === 0) return total;
+    total += row.count;
+  }
 }

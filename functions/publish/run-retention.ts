@@ -7,7 +7,7 @@ import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 
 export interface RunRetentionDeps {
   readonly retention: Retention;
-  readonly groups: Pick<WatchGroupAdmin, 'dropIdle'>;
+  readonly groups: Pick<WatchGroupAdmin, 'dropIdle' | 'forgetEnded'>;
   readonly leases: Leases;
   /** How long events are kept. */
   readonly olderThanMs: number;
@@ -19,6 +19,8 @@ export interface RunRetentionDeps {
 const INTERVAL_MS = 600_000;
 /** Who loses it in the middle does no harm: dropping what is old is right whoever does it. */
 const LEASE_MS = 300_000;
+/** What groups that ended leave behind, and what was done to groups by hand. */
+const RECORDS_KEPT_MS = 365 * 86_400_000;
 
 /** Once now, then every ten minutes, until the signal aborts. Any number of processes may do so. */
 export async function runRetention(deps: RunRetentionDeps, signal: AbortSignal): Promise<void> {
@@ -46,6 +48,7 @@ export async function maintainLog({
   try {
     // Groups first: it is quick, and nothing that holds the log stands in its way.
     await groups.dropIdle(groupIdleMs);
+    await groups.forgetEnded(RECORDS_KEPT_MS);
     await retention.expire(olderThanMs);
   } finally {
     await leases.release(lease);

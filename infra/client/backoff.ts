@@ -18,6 +18,11 @@ export interface Backoff {
   next(retryAfterMs?: number, retryMs?: number): number;
 }
 
+/** @param failures before it, from 0 on. @param random from 0 to 1. @returns a random time up to a limit that doubles. */
+export function jitteredMs(failures: number, minMs: number, maxMs: number, random: number = Math.random()): number {
+  return random * Math.min(maxMs, minMs * 2 ** failures);
+}
+
 /** @param random from 0 to 1. */
 export function createBackoff(options: RetryOptions = {}, random: () => number = Math.random): Backoff {
   const { minMs = 800, maxMs = 30_000, steadyMs = 10_000 } = options;
@@ -31,9 +36,9 @@ export function createBackoff(options: RetryOptions = {}, random: () => number =
       tries = 0;
     },
     next(retryAfterMs = 0, retryMs = 0) {
-      const limitMs = Math.min(maxMs, minMs * 2 ** tries);
+      const waitMs = jitteredMs(tries, minMs, maxMs, random());
       tries += 1;
-      return Math.max(retryAfterMs, Math.min(retryMs, maxMs)) + random() * limitMs;
+      return Math.max(retryAfterMs, Math.min(retryMs, maxMs)) + waitMs;
     },
   };
 }

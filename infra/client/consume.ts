@@ -1,6 +1,6 @@
 /** A member of a group: its share of the changes, each handled and then confirmed. */
 
-import { backoffMs } from '#core/reconcile/backoff.ts';
+import { jitteredMs } from '#infra/client/backoff.ts';
 import { type Connection, createCaller } from '#infra/client/caller.ts';
 import { createAcks } from '#infra/client/group/acks.ts';
 import { type Delivery, deliveryOf, type LaneFrame } from '#infra/client/group/delivery.ts';
@@ -68,6 +68,9 @@ export interface ConsumeOptions<Spec = Record<string, unknown>, Status = Record<
 const DONE = Symbol('done');
 
 const FLUSH_MS = 10_000;
+/** Of a lane whose change was refused. */
+const FIRST_DELAY_MS = 1_000;
+const LONGEST_DELAY_MS = 300_000;
 const DEFAULT_WINDOW = 16;
 const DEFAULT_CONCURRENCY = 16;
 /** The server's. */
@@ -165,7 +168,7 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
 
   /** What is behind it on its lane comes again with it. */
   function refuse(frame: LaneFrame, attempt: number): number {
-    const delayMs = Math.round(backoffMs(attempt, Math.random()));
+    const delayMs = Math.round(jitteredMs(attempt - 1, FIRST_DELAY_MS, LONGEST_DELAY_MS));
     acks.nack(frame, delayMs);
     if (!frame.isDeadLetter) lanes.lose(frame);
     return delayMs;

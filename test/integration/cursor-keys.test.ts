@@ -8,6 +8,7 @@ import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { fileCursorKeyAdmin, fileCursorKeys } from '#adapters/node/cursor-key-file.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeyAdmin, postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { openSession } from '#adapters/postgres/session.ts';
 import { type CursorKeyAdmin, type CursorKeys, RETIRE_AFTER_MS } from '#core/ports/cursor-keys.ts';
 import { StatusError } from '#core/status-error.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
@@ -155,16 +156,55 @@ test('the first servers of a database agree on one key', async () => {
   await database.drop();
 });
 
+test('of renewals that meet, and a rotation among them, the last one leaves one key, and no id is used twice', async () => {
+  const { url, drop } = await createTestDatabase();
+  const sessions = Array.from({ length: 4 }, () =>
+    openSession(url, { applicationName: 'operator', role: 'plumbline_migrator' }),
+  );
+  const [holder, ...operators] = sessions.map(({ sql }) => sql);
+  const [one, other, third] = operators.map((sql) => postgresCursorKeyAdmin(sql, randomBytes));
+  if (!holder || !one || !other || !third) throw new Error('too few sessions');
+  await third.rotate(0);
+  const watcher = connect(url, { applicationName: 'watcher', maxConnections: 1 });
+  const { calls } = await holder.begin(async (transaction) => {
+    await transaction`select from plumbline.cursor_key for update`;
+    const first = one.renew();
+    await untilLockWaits(watcher, 1);
+    const second = other.renew();
+    await untilLockWaits(watcher, 2);
+    const rotation = third.rotate(0);
+    await Promise.race([rotation, untilLockWaits(watcher, 3)]);
+    return { calls: Promise.all([first, second, rotation]) };
+  });
+  const ids = (await calls).map((key) => key?.id ?? -1);
+  expect(new Set([0, ...ids]).size).toBe(4);
+  const [first = 0, second = 0, rotated = 0] = ids;
+  const last = Math.max(first, second);
+  expect((await one.list()).map(({ id }) => id)).toEqual(rotated > last ? [last, rotated] : [last]);
+  await Promise.all([...sessions.map((session) => session.close()), watcher.end()]);
+  await drop();
+});
+
+async function untilLockWaits(sql: Sql, count: number): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const waiting = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      expect(waiting.length).toBeGreaterThanOrEqual(count);
+    },
+    { timeout: 10_000, interval: 5 },
+  );
+}
+
 async function inDatabase(): Promise<Place> {
   const database = await createTestDatabase();
-  const open = (role: 'plumbline_server' | 'plumbline_migrator'): Sql =>
-    connect(database.url, { applicationName: 'test', maxConnections: 2, role });
-  const [server, operator] = [open('plumbline_server'), open('plumbline_migrator')];
+  const server = connect(database.url, { applicationName: 'test', maxConnections: 2, role: 'plumbline_server' });
+  const operator = openSession(database.url, { applicationName: 'test', role: 'plumbline_migrator' });
   return {
     keys: postgresCursorKeys(server, randomBytes),
-    admin: postgresCursorKeyAdmin(operator, randomBytes),
+    admin: postgresCursorKeyAdmin(operator.sql, randomBytes),
     async close() {
-      await Promise.all([server.end(), operator.end()]);
+      await Promise.all([server.end(), operator.close()]);
       await database.drop();
     },
   };

@@ -93,6 +93,12 @@ export interface WatchGroupAdmin {
   /** Members are ended; positions and parked events are gone. */
   delete(group: bigint, act: AdminAct): Promise<boolean>;
 
-  /** Drops groups that nobody has been a member of for so long. Returns how many. */
+  /** Drops groups that nobody has been a member of for so long, a few at a time. Returns how many in all. */
   dropIdle(idleMs: number): Promise<number>;
+
+  /**
+   * Forgets groups that ended so long ago, so that their successors are told of no loss any more, and what was done by hand
+   * so long ago. Returns how many of both.
+   */
+  forgetEnded(keptMs: number): Promise<number>;
 }

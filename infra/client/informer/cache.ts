@@ -1,6 +1,6 @@
 /** The objects that an informer knows. What is older than what it knows changes nothing. */
 
-import { createGraves } from '#infra/client/informer/graves.ts';
+import { createTombstones } from '#infra/client/informer/tombstones.ts';
 import { type Change, compareVersions, type PlumblineObject } from '#infra/client/objects.ts';
 
 export interface Handlers<Spec, Status> {
@@ -36,7 +36,7 @@ export interface ListIntake<Spec, Status> {
 export function createCache<Spec, Status>(handlers: Handlers<Spec, Status>): Cache<Spec, Status> {
   const objects = new Map<string, PlumblineObject<Spec, Status>>();
   const uids = new Map<string, string>();
-  const graves = createGraves();
+  const tombstones = createTombstones();
   return { objects, get, apply, beginList };
 
   function get(tenant: string | undefined, name: string): PlumblineObject<Spec, Status> | undefined {
@@ -46,7 +46,7 @@ export function createCache<Spec, Status>(handlers: Handlers<Spec, Status>): Cac
 
   function apply({ type, object, event }: Change<Spec, Status>): void {
     const { uid } = object.metadata;
-    if (graves.holds(uid, event.resourceversion, type)) return;
+    if (tombstones.holds(uid, event.resourceversion, type)) return;
     const known = objects.get(uid);
     if (known && compareVersions(event.resourceversion, known.metadata.resourceVersion) <= 0) return;
     if (type !== 'DELETED') set(object);
@@ -55,8 +55,8 @@ export function createCache<Spec, Status>(handlers: Handlers<Spec, Status>): Cac
 
   function beginList({ isTrusted }: { readonly isTrusted: boolean }): ListIntake<Spec, Status> {
     const listed = new Set<string>();
-    if (isTrusted) graves.forgetAll();
-    else graves.forgetUnseen();
+    if (isTrusted) tombstones.forgetAll();
+    else tombstones.forgetUnseen();
     return {
       take(page) {
         for (const object of page) {
@@ -64,7 +64,7 @@ export function createCache<Spec, Status>(handlers: Handlers<Spec, Status>): Cac
           listed.add(uid);
           const known = objects.get(uid);
           const order = known ? compareVersions(resourceVersion, known.metadata.resourceVersion) : 1;
-          if (isTrusted ? order !== 0 : order > 0 && !graves.holds(uid, resourceVersion, 'list')) set(object);
+          if (isTrusted ? order !== 0 : order > 0 && !tombstones.holds(uid, resourceVersion, 'list')) set(object);
         }
       },
       complete() {
@@ -88,7 +88,7 @@ export function createCache<Spec, Status>(handlers: Handlers<Spec, Status>): Cac
     objects.delete(uid);
     // Its successor of the same name may be known already.
     if (uids.get(key) === uid) uids.delete(key);
-    graves.bury(uid, version);
+    tombstones.add(uid, version);
     handlers.onDelete?.(object, { finalStateUnknown: version === undefined });
   }
 }

@@ -5,10 +5,10 @@
 
 import { compareVersions, type EventType } from '#infra/client/objects.ts';
 
-export interface Graves {
+export interface Tombstones {
   /** @param version of the deletion; undefined when only the absence was seen. */
-  bury(uid: string, version: string | undefined): void;
-  /** Whether an object of this version is one that is gone. What comes back has its grave removed. */
+  add(uid: string, version: string | undefined): void;
+  /** Whether an object of this version is one that is gone. What comes back has its tombstone removed. */
   holds(uid: string, version: string, seenBy: EventType | 'list'): boolean;
   /** A new list tells what is there. */
   forgetUnseen(): void;
@@ -19,11 +19,11 @@ export interface Graves {
 /** What lags is at most seconds behind. */
 const KEPT = 10_000;
 
-export function createGraves(): Graves {
+export function createTombstones(): Tombstones {
   const seen = new Map<string, string>();
   const unseen = new Set<string>();
   return {
-    bury(uid, version) {
+    add(uid, version) {
       if (version === undefined) {
         unseen.add(uid);
         return;
