@@ -90,7 +90,7 @@ describe('a group', () => {
     await world.groups.seek(living.group, 'earliest', ACT);
     const groups = [group, living.group].map(String);
     const left = async (): Promise<unknown> => {
-      const [row] = await database.sql`select
+      const [row] = await world.sql`select
         array(select id from plumbline.watch_group where id = any (${groups}::bigint[]) order by id) as groups,
         array(select watch_group from plumbline.group_action where watch_group = any (${groups}::bigint[]) order by id)
           as deeds`;
@@ -98,11 +98,11 @@ describe('a group', () => {
     };
     await world.groups.forgetEnded(DAY_MS);
     expect(await left()).toEqual({ groups: [group, living.group], deeds: [group, living.group] });
-    await database.sql`update plumbline.watch_group set ended_at = ended_at - interval '25 hours'
+    await world.sql`update plumbline.watch_group set ended_at = ended_at - interval '25 hours'
       where id = ${String(group)}::bigint`;
     await world.groups.forgetEnded(DAY_MS);
     expect(await left()).toEqual({ groups: [living.group], deeds: [living.group] });
-    await database.sql`update plumbline.group_action set at = at - interval '25 hours'
+    await world.sql`update plumbline.group_action set at = at - interval '25 hours'
       where watch_group = ${String(living.group)}::bigint`;
     expect(await world.groups.forgetEnded(DAY_MS)).toBe(1);
     expect(await left()).toEqual({ groups: [living.group], deeds: [] });
@@ -117,16 +117,16 @@ describe('a group', () => {
 
   test('is not alone in being dropped: of many, each transaction ends a hundred, until none is left', async () => {
     const owner = `owner-${crypto.randomUUID()}`;
-    await database.sql`insert into plumbline.watch_group (audience, tenants, owner, name, selection)
+    await world.sql`insert into plumbline.watch_group (audience, tenants, owner, name, selection)
       select 'public', 'acme', ${owner}, 'group-' || n, '' from generate_series(1, 250) n`;
-    const [round] = await database.sql`select plumbline.settle_abandoned_groups() as settled,
+    const [round] = await world.sql`select plumbline.settle_abandoned_groups() as settled,
       plumbline.drop_idle_groups(interval '1 day') as dropped`;
     expect(round).toEqual({ settled: 100, dropped: 0 });
     expect(await world.groups.dropIdle(DAY_MS)).toBe(0);
-    const aged = await database.sql`update plumbline.watch_group set idle_since = idle_since - interval '25 hours'
+    const aged = await world.sql`update plumbline.watch_group set idle_since = idle_since - interval '25 hours'
       where owner = ${owner} and idle_since is not null`;
     expect(aged.count).toBe(250);
-    const [first] = await database.sql`select plumbline.drop_idle_groups(interval '1 day') as dropped`;
+    const [first] = await world.sql`select plumbline.drop_idle_groups(interval '1 day') as dropped`;
     expect(first).toEqual({ dropped: 100 });
     expect(await world.groups.dropIdle(DAY_MS)).toBe(150);
   });

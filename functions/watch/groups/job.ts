@@ -36,8 +36,10 @@ export class Job {
 
   /** What failed before may be tried again. */
   tick(): void {
+    // Whoever waits goes on behind the call that still runs.
+    if (this.#isRunning) return;
     if (this.#isStopped) this.#tell(this.#waiting.splice(0));
-    else if (this.#isAsked && !this.#isRunning) void this.#run();
+    else if (this.#isAsked) void this.#run();
   }
 
   stop(): void {

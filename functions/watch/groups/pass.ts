@@ -11,7 +11,7 @@ export interface PassDeps {
   readonly selection: Selection;
   /** Whether the client takes no more for now. */
   isFull(): boolean;
-  /** Writes the event, or parks it: then the lane has no room. */
+  /** Writes the event, or parks it, or leaves it for later: then the lane has no room. */
   deliver(lane: Lane, event: StreamEvent, type: EventType): void;
 }
 
@@ -34,6 +34,7 @@ export function pass(deps: PassDeps, lanes: ReadonlyMap<number, Lane>, { after, 
         if (reached) lane.passTo(pointOf(reached));
         deps.deliver(lane, event, type);
         if (!lane.hasRoom(nowMs)) open.delete(lane);
+        else if (lane.next.seq < event.seq) throw new Error(`lane ${lane.name}: seq ${event.seq} would be passed over`);
       }
     }
     reached = event;

@@ -12,6 +12,7 @@ import {
   type ReadLimits,
 } from '#core/ports/event-log.ts';
 import { isUnavailable } from '#core/status-error.ts';
+import { pause } from '#loop/pause.ts';
 import { LogHole } from '#functions/watch/dense.ts';
 import type { Run } from '#functions/watch/recent-events.ts';
 import type { Follower, Tail } from '#functions/watch/tail.ts';
@@ -51,7 +52,7 @@ export class StreamReading implements Follower {
   readonly #tail: Tail;
   #held: Run | undefined;
   #isReading = false;
-  #isStopped = false;
+  readonly #lifetime = new AbortController();
 
   constructor(deps: StreamReadingDeps, stream: bigint, tenant: string, { head }: LogRange) {
     this.#deps = deps;
@@ -62,7 +63,7 @@ export class StreamReading implements Follower {
 
   /** Leaves the tail. */
   stop(): void {
-    this.#isStopped = true;
+    this.#lifetime.abort();
     this.#drop();
     this.#deps.tails.leave(this, this.stream);
   }
@@ -119,7 +120,7 @@ export class StreamReading implements Follower {
   }
 
   #readFor(waiting: readonly Lane[], nowMs: number): void {
-    if (this.#isReading || this.#isStopped) return;
+    if (this.#isReading || this.#lifetime.signal.aborted) return;
     const lanes = waiting.filter((lane) => lane.hasAmpleRoom(nowMs));
     const [first] = lanes.toSorted((a, b) => (a.next.seq < b.next.seq ? -1 : 1));
     if (!first) return;
@@ -135,16 +136,16 @@ export class StreamReading implements Follower {
     } catch (error) {
       if (error instanceof PositionExpired) pauseMs = this.#lose(error.earliest) ? 0 : RETRY_MS;
       else if (isUnavailable(error)) pauseMs = RETRY_MS;
-      else if (!this.#isStopped) this.#deps.onFailure(error);
+      else if (!this.#lifetime.signal.aborted) this.#deps.onFailure(error);
     }
-    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    if (pauseMs > 0) await pause(pauseMs, this.#lifetime.signal);
     this.#isReading = false;
-    if (!this.#isStopped) this.#deps.onNews(this);
+    if (!this.#lifetime.signal.aborted) this.#deps.onNews(this);
   }
 
   /** Returns whether lanes can go on. */
   #take(from: LogPoint, events: readonly StreamEvent[]): boolean {
-    if (this.#isStopped) return false;
+    if (this.#lifetime.signal.aborted) return false;
     const hole = events.findIndex(({ seq }, index) => seq !== from.seq + BigInt(index) + 1n);
     const [first] = events;
     if (hole === 0 && first) {
@@ -159,7 +160,7 @@ export class StreamReading implements Follower {
 
   /** Lanes go on behind this point. Returns whether any did. */
   #lose(point: LogPoint): boolean {
-    if (this.#isStopped) return false;
+    if (this.#lifetime.signal.aborted) return false;
     const nowMs = performance.now();
     let hasMoved = false;
     for (const lane of this.lanes.values()) {

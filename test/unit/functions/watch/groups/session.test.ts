@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import { ORIGIN, PositionExpired } from '#core/ports/event-log.ts';
 import type { DeadLetter } from '#core/ports/watch-groups.ts';
 import { settle } from '#test/unit/functions/watch/fakes.ts';
 import { assigned, laneOfSeq, STREAM, testMember } from '#test/unit/functions/watch/groups/member.ts';
@@ -133,4 +134,44 @@ test('what an ack of an older fence confirms is not taken for what was delivered
   expect(sent).toEqual(['ADDED 1-1', 'ADDED 1-1']);
   session.confirm({ group: 1n, stream: STREAM, lane: laneOfSeq(1), fence: 1n }, { seq: 1n, position: 1n });
   expect(session.lanes.unackedCount).toBe(1);
+});
+
+test('what a parked event that was delivered again kept from being sent is sent once it is acked', async () => {
+  const { session, log, sent } = testMember({ window: 1 });
+  log.fill(STREAM, 1);
+  const lane = laneOfSeq(1);
+  const retries = Array.from({ length: 64 }, (_, index): DeadLetter => ({
+    id: BigInt(index),
+    stream: STREAM,
+    lane,
+    tenant: 't1',
+    point: ORIGIN,
+    event: '{"id":"letter"}',
+    type: 'ADDED',
+    attempts: 16,
+    reason: 'a test',
+    parkedAt: new Date(),
+  }));
+  session.take([assigned(lane, { retries })], await log.ranges([STREAM]));
+  await settle();
+  expect(sent).toEqual(retries.map(() => 'ADDED letter'));
+  session.letterDone(5n);
+  await settle();
+  expect(sent.at(-1)).toBe('ADDED 1-1');
+});
+
+test('a log that says again and again that a position is lost, and has nothing further, is not asked without a pause', async () => {
+  const { session, log, takeAll } = testMember();
+  log.fill(STREAM, 3);
+  let lost = 0;
+  log.beforeRead = (_, after) => {
+    // The tail is further; and what would be asked without end fails below.
+    if (after.seq > 0n || lost > 100) return;
+    lost += 1;
+    throw new PositionExpired(STREAM, ORIGIN);
+  };
+  await takeAll();
+  for (let turn = 0; turn < 20; turn += 1) await settle();
+  expect(lost).toBe(1);
+  session.closed();
 });
