@@ -25,9 +25,11 @@ export function removeObject({ store, kinds }: ApiDeps): MethodHandler {
     authorize(caller, 'delete', kind, key.tenant);
     refuseBuiltIn(target);
     const queried = propagationParameter(c);
-    const { preconditions: asked, isDryRun, propagation = queried } = readDeleteOptions(
-      (await readOptionalJsonBody(c, 'application/json')) ?? {},
-    );
+    const {
+      preconditions: asked,
+      isDryRun,
+      propagation = queried,
+    } = readDeleteOptions((await readOptionalJsonBody(c, 'application/json')) ?? {});
     const preconditions = withIfMatch(asked, ifMatch(c));
     const writes = writesFor(c, store, isDryRun);
     const { row, gone } = await aboutObject(target, writes.delete(scope, key, preconditions, propagation));
