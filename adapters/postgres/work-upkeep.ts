@@ -6,8 +6,11 @@ import type { WorkUpkeep } from '#core/ports/work-queue.ts';
 const PAGE = 1_000;
 /** A deletion may last so long before it is told what it waits for. */
 const PATIENCE_MS = 60_000;
-/** Objects that one transaction looks at: it holds the locks of those that it writes. */
-const COLLECTED_AT_ONCE = 200;
+/**
+ * Changes that one transaction looks at, each in a subtransaction: it holds the locks of what it writes, and above 64
+ * subtransactions every snapshot taken meanwhile becomes slower.
+ */
+const COLLECTED_AT_ONCE = 50;
 const KEEP_EVENTS_MS = 7 * 24 * 3_600_000;
 
 export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {

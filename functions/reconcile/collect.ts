@@ -34,7 +34,12 @@ export function createCollector(upkeep: Pick<WorkUpkeep, 'collect'>, onError: (e
     look() {
       isAsked = true;
       if (timer !== undefined || running || ending.signal.aborted) return;
-      timer = setTimeout(() => (running = round()), Math.max(0, lastMs + APART_MS - performance.now()));
+      timer = setTimeout(
+        () => {
+          running = round();
+        },
+        Math.max(0, lastMs + APART_MS - performance.now()),
+      );
     },
     async end() {
       ending.abort();
