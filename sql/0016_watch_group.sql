@@ -74,20 +74,23 @@ create table plumbline.group_dead_letter (
   lane smallint not null,
   seq bigint not null,
   position bigint not null,
-  -- The event as it was delivered.
   event text not null,
   type text not null,
+  -- How often it was delivered.
   attempts integer not null,
   reason text not null,
   parked_at timestamptz not null default clock_timestamp(),
-  -- It is to be delivered again.
-  is_wanted boolean not null default false,
+  -- Rises whenever it is delivered, refused or asked for again: what is answered to a delivery before that does nothing.
+  fence bigint not null default 1,
+  -- How often it may be delivered again; absent: nobody asks for it.
+  deliveries_left smallint check (deliveries_left >= 0),
   unique (watch_group, stream, seq)
 );
 
 create index group_dead_letter_order on plumbline.group_dead_letter (watch_group, id);
 create index group_dead_letter_stream on plumbline.group_dead_letter (stream);
-create index group_dead_letter_wanted on plumbline.group_dead_letter (watch_group, stream, lane) where is_wanted;
+create index group_dead_letter_wanted on plumbline.group_dead_letter (watch_group, stream, lane)
+  where deliveries_left is not null;
 
 -- What was done to groups by hand.
 create table plumbline.group_action (
@@ -427,10 +430,11 @@ create type plumbline.judged_ack as (
   watch_group bigint, stream bigint, lane bigint, fence bigint, seq bigint, position bigint, result text
 );
 
--- What these acks are worth, in their order; see AckResult. The lanes are locked: it stays so until the transaction ends.
+-- What these acks are worth, in their order; see AckResult. Of the tenants the owner sees these, or all but these. The lanes
+-- are locked: it stays so until the transaction ends.
 create function plumbline.judge_acks(
-  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
-  p_seqs bigint[], p_positions bigint[]
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_lanes bigint[], p_fences bigint[], p_seqs bigint[], p_positions bigint[]
 ) returns plumbline.judged_ack[]
 language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with given as (
@@ -440,6 +444,7 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     select l.watch_group, l.stream, l.lane, l.fence, coalesce(l.confirmed_seq, -1) as confirmed
     from (select distinct watch_group, stream, lane from given) a
     join plumbline.watch_group g on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner
+    join plumbline.stream s on s.id = a.stream and (s.tenant = any (p_tenants)) <> p_is_all_but
     join plumbline.group_lane l on l.watch_group = a.watch_group and l.stream = a.stream and l.lane = a.lane
     order by l.watch_group, l.stream, l.lane for no key update of l
   )
@@ -453,13 +458,13 @@ $$;
 
 -- Confirms each lane up to the highest of its acks. Returns what became of each, in their order.
 create function plumbline.ack_lanes(
-  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
-  p_seqs bigint[], p_positions bigint[]
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_lanes bigint[], p_fences bigint[], p_seqs bigint[], p_positions bigint[]
 ) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   judged constant plumbline.judged_ack[] := plumbline.judge_acks(
-    p_audience, p_owner, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
+    p_audience, p_owner, p_tenants, p_is_all_but, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
 begin
   perform plumbline.mark_lanes(array_agg(j.watch_group), array_agg(j.stream), array_agg(j.lane), array_agg(j.fence),
       array_agg(-1::bigint), array_agg(j.seq), array_agg(j.position))
@@ -471,13 +476,13 @@ $$;
 -- Lanes with a nack begin anew behind what is confirmed, after the longest of their delays. Returns what became of each
 -- nack, in their order.
 create function plumbline.nack_lanes(
-  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
-  p_seqs bigint[], p_positions bigint[], p_delays_ms bigint[]
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_lanes bigint[], p_fences bigint[], p_seqs bigint[], p_positions bigint[], p_delays_ms bigint[]
 ) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   judged constant plumbline.judged_ack[] := plumbline.judge_acks(
-    p_audience, p_owner, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
+    p_audience, p_owner, p_tenants, p_is_all_but, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
 begin
   update plumbline.group_lane l
     set fence = l.fence + 1, delivered_seq = greatest(l.delivered_seq, n.seq),
@@ -537,54 +542,130 @@ begin
 end
 $$;
 
--- Takes an event out of its lane, which is then confirmed up to it. False when the lane is not held with this fence.
+-- Lanes begin anew at who holds them: what they delivered can be confirmed no more.
+create function plumbline.begin_lanes_anew(p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[])
+returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  changed bigint[];
+begin
+  perform from unnest(p_groups, p_streams, p_lanes, p_fences) h (watch_group, stream, lane, fence)
+    join plumbline.group_lane l
+      on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
+    order by l.watch_group, l.stream, l.lane for no key update of l;
+  with begun as (
+    update plumbline.group_lane l set fence = l.fence + 1
+      from (select distinct * from unnest(p_groups, p_streams, p_lanes, p_fences)) h (watch_group, stream, lane, fence)
+      where l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
+      returning l.watch_group
+  )
+  select array_agg(distinct watch_group) into changed from begun;
+  perform pg_notify('plumbline_watch_group', g::text) from unnest(changed) g;
+end
+$$;
+
+-- Makes an event of a lane a dead letter; the lane is then confirmed up to it. Fenced: the lane is not held with this fence.
+-- Full: the group has so many, and nothing was done.
 create function plumbline.park_event(
   p_group bigint, p_stream bigint, p_lane integer, p_fence bigint, p_seq bigint, p_position bigint, p_event text,
-  p_type text, p_attempts integer, p_reason text
-) returns boolean
+  p_type text, p_attempts integer, p_reason text, p_max integer
+) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   held plumbline.group_lane;
 begin
+  perform plumbline.assert_read_committed('parking an event');
+  -- One after the other in a group, since there is a limit. Before the lane: nobody waits for this with a lane.
+  perform pg_advisory_xact_lock(hashtextextended('plumbline/dead letters/' || p_group, 0));
   select * into held from plumbline.group_lane
     where watch_group = p_group and stream = p_stream and lane = p_lane and fence = p_fence for no key update;
   if not found then
-    return false;
+    return 'Fenced';
   end if;
   -- It may have been confirmed in between.
-  if p_seq > coalesce(held.confirmed_seq, -1) then
-    insert into plumbline.group_dead_letter as d (watch_group, stream, lane, seq, position, event, type, attempts, reason)
-      values (p_group, p_stream, p_lane, p_seq, p_position, p_event, p_type, p_attempts, p_reason)
-      on conflict (watch_group, stream, seq) do update
-        set attempts = excluded.attempts, reason = excluded.reason, parked_at = clock_timestamp(), is_wanted = false;
-    perform plumbline.mark_lanes(array[p_group], array[p_stream], array[p_lane::bigint], array[p_fence], array[p_seq],
-      array[p_seq], array[p_position]);
+  if p_seq <= coalesce(held.confirmed_seq, -1) then
+    return 'Parked';
   end if;
-  return true;
+  update plumbline.group_dead_letter d
+    set attempts = greatest(d.attempts, p_attempts), reason = p_reason, parked_at = clock_timestamp(),
+      fence = d.fence + 1, deliveries_left = null
+    where d.watch_group = p_group and d.stream = p_stream and d.seq = p_seq;
+  if not found then
+    if (select count(*) from plumbline.group_dead_letter d where d.watch_group = p_group) >= p_max then
+      return 'Full';
+    end if;
+    insert into plumbline.group_dead_letter (watch_group, stream, lane, seq, position, event, type, attempts, reason)
+      values (p_group, p_stream, p_lane, p_seq, p_position, p_event, p_type, p_attempts, p_reason);
+  end if;
+  perform plumbline.mark_lanes(array[p_group], array[p_stream], array[p_lane::bigint], array[p_fence], array[p_seq],
+    array[p_seq], array[p_position]);
+  return 'Parked';
 end
 $$;
 
--- Parked events were delivered again: confirmed, and forgotten; or refused, and parked until they are asked for again.
--- Returns what became of each, in their order.
-create function plumbline.end_retries(
-  p_audience text, p_owner text, p_groups bigint[], p_ids bigint[], p_is_confirmed boolean
-) returns setof text
-language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+-- Dead letters that are asked for, with these fences, are about to be delivered to a member: returns those of lanes that it
+-- holds and nobody waits for, in the order of their ids, until their events have so many bytes. One that was delivered as
+-- often as it may be is asked for no more.
+create function plumbline.deliver_dead_letters(
+  p_member bigint, p_ids bigint[], p_fences bigint[], p_max_bytes integer
+) returns setof plumbline.group_dead_letter
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with asked as materialized (
-    select a.n, a.id, g.id as watch_group from unnest(p_groups, p_ids) with ordinality a (watch_group, id, n)
+    select d.id, d.deliveries_left, octet_length(d.event) as bytes
+    from unnest(p_ids, p_fences) a (id, fence)
+    join plumbline.group_dead_letter d on d.id = a.id and d.fence = a.fence and d.deliveries_left is not null
+    join plumbline.group_lane l on l.watch_group = d.watch_group and l.stream = d.stream and l.lane = d.lane
+      and l.member = p_member and l.next_member is null
+    join plumbline.group_member m on m.id = l.member and m.expires_at > clock_timestamp()
+    order by d.id for no key update of d
+  ), spent as (
+    update plumbline.group_dead_letter d set deliveries_left = null from asked where d.id = asked.id
+      and asked.deliveries_left = 0
+  )
+  update plumbline.group_dead_letter d
+    set fence = d.fence + 1, attempts = d.attempts + 1, deliveries_left = d.deliveries_left - 1
+    from (
+      select id, sum(bytes) over (order by id) - bytes as ahead from asked where deliveries_left > 0
+    ) page where d.id = page.id and page.ahead < p_max_bytes
+    returning d.*
+$$;
+
+-- Dead letters were delivered, with these fences: confirmed, and forgotten; or refused, and kept until they are asked for
+-- again. Returns what became of each, in their order.
+create function plumbline.end_retries(
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_ids bigint[], p_fences bigint[], p_is_confirmed boolean
+) returns setof text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  results text[];
+  changed bigint[];
+begin
+  with asked as materialized (
+    select a.n, a.id, a.fence, g.id as watch_group
+    from unnest(p_groups, p_streams, p_ids, p_fences) with ordinality a (watch_group, stream, id, fence, n)
     left join plumbline.watch_group g
       on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner and g.ended_at = 'infinity'
+      and exists (select from plumbline.stream s where s.id = a.stream and (s.tenant = any (p_tenants)) <> p_is_all_but)
   ), letters as materialized (
-    select d.id from plumbline.group_dead_letter d
+    select d.id, d.fence from plumbline.group_dead_letter d
     where (d.watch_group, d.id) in (select watch_group, id from asked) order by d.id for update
+  ), judged as materialized (
+    select a.n, a.id, a.watch_group, case when a.watch_group is null then 'Unknown' when l.id is null then 'Duplicate'
+      when l.fence = a.fence then 'Acked' else 'Fenced' end as result
+    from asked a left join letters l on l.id = a.id and a.watch_group is not null
   ), confirmed as (
-    delete from plumbline.group_dead_letter d using letters where d.id = letters.id and p_is_confirmed
+    delete from plumbline.group_dead_letter d
+      where p_is_confirmed and d.id in (select id from judged where result = 'Acked')
   ), refused as (
-    update plumbline.group_dead_letter d set is_wanted = false, attempts = d.attempts + 1
-      from letters where d.id = letters.id and d.is_wanted and not p_is_confirmed
+    update plumbline.group_dead_letter d set fence = d.fence + 1, deliveries_left = null
+      where not p_is_confirmed and d.id in (select id from judged where result = 'Acked')
   )
-  select case when a.watch_group is null then 'Unknown' when l.id is null then 'Duplicate' else 'Acked' end
-  from asked a left join letters l on l.id = a.id and a.watch_group is not null order by a.n
+  select array_agg(result order by n), array_agg(distinct watch_group) filter (where result = 'Acked')
+    into results, changed from judged;
+  perform pg_notify('plumbline_watch_group', g::text) from unnest(changed) g;
+  return query select unnest(results);
+end
 $$;
 
 -- Keeps what was done to a group by hand, and tells its members to look.
@@ -596,13 +677,16 @@ begin
 end
 $$;
 
--- Has a parked event delivered again, ahead of its lane; false when there is none.
+-- Has a dead letter delivered again, ahead of its lane: three times at most until it is confirmed or refused. One that is
+-- on its way to a member is not sent to it once more. False when there is none.
 create function plumbline.retry_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   letter plumbline.group_dead_letter;
 begin
-  update plumbline.group_dead_letter set is_wanted = true where watch_group = p_group and id = p_id returning * into letter;
+  update plumbline.group_dead_letter
+    set fence = fence + (deliveries_left is null)::integer, deliveries_left = 3
+    where watch_group = p_group and id = p_id returning * into letter;
   if not found then
     return false;
   end if;
@@ -764,7 +848,7 @@ create trigger groups_forget_stream after update of removed_at on plumbline.stre
   for each row when (new.removed_at is not null) execute function plumbline.groups_forget_stream();
 
 grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
-  plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
-  plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
+  plumbline.nack_lanes, plumbline.begin_lanes_anew, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event,
+  plumbline.deliver_dead_letters, plumbline.end_retries, plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
   plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
   plumbline.forget_ended_groups to plumbline_server;

@@ -159,6 +159,11 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     onFilterError: () => metrics.filterErrors.inc(),
     onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
     onRedelivery: () => groupMetrics.redeliveries.inc(),
+    onDeadLettersFull: (group) =>
+      logger.error(
+        { group: String(group) },
+        'a group has all the dead letters that it may have; lanes of it stand still',
+      ),
     onOpen: (mode) => metrics.activeStreams.inc({ mode }),
     onEnd: (reason, mode) => {
       metrics.activeStreams.dec({ mode });

@@ -1,7 +1,9 @@
-/** What the black-box suite of watch groups cannot bring about: retention. */
+/** What the black-box suite of watch groups cannot bring about: retention, and thousands of dead letters. */
 
 import { expect, test } from 'vitest';
 
+import { MAX_DEAD_LETTERS } from '#core/ports/watch-groups.ts';
+import { clientOf } from '#test/http/client.ts';
 import { uniqueName } from '#test/http/resource-api/world.ts';
 import { deliveriesOf, isOf, useGroups } from '#test/http/watch-groups/world.ts';
 import { expireEvents } from '#test/support/old-events.ts';
@@ -49,3 +51,37 @@ test('a group that is new to a log whose beginning is gone begins at what is kep
   const client = await world.join(uniqueName('new'), { tenants: world.tenant });
   expect((await client.next()).data).toMatchObject({ seq: '3', attempt: 1 });
 });
+
+test('a lane that would have a dead letter too many stands still, says so, and goes on once there is room', async () => {
+  const group = uniqueName('full');
+  const client = await world.join(group, { tenants: world.tenant, start: 'now', maxAttempts: '1' });
+  const refuse = async (uid: string): Promise<void> => {
+    expect(await world.nack((await client.waitFor(isOf(uid, 0))).id)).toBe('Acked');
+  };
+  const letters = `/watch/v1/groups/${group}/deadletters`;
+  const query = `?tenants=${world.tenant}`;
+  const state = async (): Promise<unknown> => {
+    const { deadLetters, deadLettersFull } = (await world.member.get(`/watch/v1/groups/${group}${query}`)).body;
+    return [deadLetters, deadLettersFull];
+  };
+  await refuse(await world.write('first', 1));
+  await expect.poll(state, { timeout: 10_000 }).toEqual([1, undefined]);
+  await instance.sql`insert into plumbline.group_dead_letter
+      (watch_group, stream, lane, seq, position, event, type, attempts, reason)
+    select watch_group, stream, lane, seq + n, position, event, type, attempts, reason
+    from plumbline.group_dead_letter d, generate_series(1000, ${998 + MAX_DEAD_LETTERS}) n
+    where watch_group = (select id from plumbline.watch_group where name = ${group})`;
+  expect(await state()).toEqual([MAX_DEAD_LETTERS, true]);
+
+  const uid = await world.write('second', 2);
+  await refuse(uid);
+  // Lanes beside it go on.
+  for (const name of Array.from({ length: 40 }, (_, index) => `beside-${index}`)) await world.write(name, 1);
+  await expect.poll(() => client.events.length, { timeout: 10_000 }).toBeGreaterThan(7);
+  expect(client.events.filter(isOf(uid, 1))).toEqual([]);
+  const { items } = (await world.member.get(`${letters}${query}&limit=1`)).body;
+  const admin = await clientOf(world.target, { ...world.owner, roles: ['admin'] });
+  expect((await admin.post(`${letters}/${items[0].id}/skip${query}`, { reason: 'a test' })).status).toBe(200);
+  await expect.poll(() => client.events.filter(isOf(uid, 1)).length, { timeout: 20_000 }).toBe(1);
+  expect(await state()).toEqual([MAX_DEAD_LETTERS, true]);
+}, 60_000);

@@ -4,12 +4,12 @@ import { afterAll, beforeAll } from 'vitest';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
-import type { AssignedLane, GroupOwner, JoinRequest, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, JoinRequest, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
 import { prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
 
 export const LONG_LEASE_MS = 600_000;
 
-export const OWNER: GroupOwner = { audience: 'public', owner: 'billing' };
+const OWNER = { audience: 'public', owner: 'billing' } as const;
 
 /** Of a group that no other test has. */
 export function newGroup(tenants: JoinRequest['tenants'], changes: Partial<JoinRequest> = {}): JoinRequest {

@@ -1,7 +1,6 @@
 /** Members of watch groups and the lanes that they hold. */
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
-import { type DeadLetterRow, letterColumns, toDeadLetter } from '#adapters/postgres/watch-groups/dead-letters.ts';
 import { laneColumns, markColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
 import type { GrantedTenants } from '#core/identity.ts';
 import type {
@@ -11,6 +10,7 @@ import type {
   JoinRequest,
   LaneMark,
   Membership,
+  Retry,
   WatchGroups,
 } from '#core/ports/watch-groups.ts';
 
@@ -19,7 +19,7 @@ const MAX_GROUPS = 100;
 
 type Members = Pick<
   WatchGroups,
-  'join' | 'renew' | 'deletions' | 'lanes' | 'shapes' | 'confirmedPoints' | 'mark' | 'release' | 'leave'
+  'join' | 'renew' | 'deletions' | 'lanes' | 'shapes' | 'confirmedPoints' | 'mark' | 'release' | 'beginAnew' | 'leave'
 >;
 
 type MembershipRow = Omit<Membership, 'droppedAt'> & { readonly droppedAt: Date | null };
@@ -27,6 +27,7 @@ type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & {
   readonly seq: bigint | null;
   readonly position: bigint | null;
 };
+type RetryRow = Retry & Omit<HeldLane, 'fence'>;
 type PointRow = HeldLane & { readonly seq: bigint; readonly position: bigint };
 
 export function groupMembers(sql: Sql): Members {
@@ -66,7 +67,7 @@ export function groupMembers(sql: Sql): Members {
     async lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]> {
       if (members.length === 0) return [];
       const ids = members.map(String);
-      const [lanes, letters] = await guarded('watch groups', () =>
+      const [lanes, asked] = await guarded('watch groups', () =>
         Promise.all([
           sql<LaneRow[]>`
           select l.watch_group as "group", l.stream, l.lane, l.fence, l.member, s.tenant, l.confirmed_seq as seq,
@@ -77,18 +78,17 @@ export function groupMembers(sql: Sql): Members {
           join plumbline.stream s on s.id = l.stream
           where m.id = any (${ids}::bigint[]) and m.expires_at > clock_timestamp()
           order by l.watch_group, l.stream, l.lane`,
-          sql<DeadLetterRow[]>`
-          select ${letterColumns(sql)} from plumbline.group_dead_letter d
+          sql<RetryRow[]>`
+          select d.watch_group as "group", d.stream, d.lane, d.id, d.fence from plumbline.group_dead_letter d
           join plumbline.group_lane l on l.watch_group = d.watch_group and l.stream = d.stream and l.lane = d.lane
-          join plumbline.stream s on s.id = d.stream
-          where d.is_wanted and l.member = any (${ids}::bigint[]) order by d.id`,
+          where d.deliveries_left is not null and l.member = any (${ids}::bigint[]) order by d.id`,
         ]),
       );
-      const retries = Map.groupBy(letters, laneKey);
+      const retries = Map.groupBy(asked, laneKey);
       return lanes.map(({ seq, position, ...lane }) => ({
         ...lane,
         confirmed: seq === null || position === null ? undefined : { seq, position },
-        retries: (retries.get(laneKey(lane)) ?? []).map(toDeadLetter),
+        retries: (retries.get(laneKey(lane)) ?? []).map(({ id, fence }) => ({ id, fence })),
       }));
     },
 
@@ -100,8 +100,8 @@ export function groupMembers(sql: Sql): Members {
         () => sql<{ group: bigint; shape: string }[]>`
         select l.watch_group as "group", concat_ws('/', count(*), sum(l.fence),
           sum(hashint8(l.stream * 16 + l.lane)) filter (where l.next_member is not null),
-          (select array_agg(d.id order by d.id) from plumbline.group_dead_letter d
-            where d.watch_group = l.watch_group and d.is_wanted)) as shape
+          (select concat_ws('.', count(*), sum(d.fence), sum(hashint8(d.id))) from plumbline.group_dead_letter d
+            where d.watch_group = l.watch_group and d.deliveries_left is not null)) as shape
         from plumbline.group_lane l where l.watch_group = any (${groups.map(String)}::bigint[]) group by l.watch_group`,
       );
       return new Map(rows.map(({ group, shape }) => [group, shape]));
@@ -141,6 +141,17 @@ export function groupMembers(sql: Sql): Members {
         'watch groups',
         () => sql`
         select plumbline.release_lanes(${held.groups}::bigint[], ${held.streams}::bigint[], ${held.lanes}::bigint[],
+          ${held.fences}::bigint[])`,
+      );
+    },
+
+    async beginAnew(lanes: readonly HeldLane[]): Promise<void> {
+      if (lanes.length === 0) return;
+      const held = laneColumns(lanes);
+      await guarded(
+        'watch groups',
+        () => sql`
+        select plumbline.begin_lanes_anew(${held.groups}::bigint[], ${held.streams}::bigint[], ${held.lanes}::bigint[],
           ${held.fences}::bigint[])`,
       );
     },

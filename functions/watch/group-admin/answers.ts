@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '#core/json.ts';
 import type { GroupState, LanePlace, LaneState } from '#core/ports/watch-group-admin.ts';
-import type { DeadLetter } from '#core/ports/watch-groups.ts';
+import { type DeadLetter, MAX_DEAD_LETTERS } from '#core/ports/watch-groups.ts';
 
 export function groupAnswer(group: GroupState): JsonObject {
   const { name, owner, tenants, selection, createdAt, idleSince, members, lag, oldestUnacked, deadLetters } = group;
@@ -17,6 +17,8 @@ export function groupAnswer(group: GroupState): JsonObject {
     lag: Number(lag),
     ...(oldestUnacked && { oldestUnacked: oldestUnacked.toISOString() }),
     deadLetters,
+    // Lanes that would have another one stand still.
+    ...(deadLetters >= MAX_DEAD_LETTERS && { deadLettersFull: true }),
   };
 }
 

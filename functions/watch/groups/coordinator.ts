@@ -4,7 +4,16 @@
  */
 
 import type { StreamDirectory } from '#core/ports/streams.ts';
-import type { HeldLane, LaneMark, WatchGroups } from '#core/ports/watch-groups.ts';
+import { isUnavailable } from '#core/status-error.ts';
+import type {
+  DeadLetter,
+  DeadLetterRef,
+  HeldLane,
+  LaneMark,
+  Parking,
+  Retry,
+  WatchGroups,
+} from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
@@ -13,15 +22,19 @@ import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
-import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
 import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
-export interface CoordinatorDeps extends Omit<GroupKeeper, 'slots' | 'heldRuns' | 'park' | 'reload' | 'ended'> {
+export interface CoordinatorDeps extends Omit<
+  GroupKeeper,
+  'slots' | 'heldRuns' | 'park' | 'deadLetters' | 'reload' | 'ended'
+> {
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
+  /** A group has as many dead letters as it may have: lanes of it stand still. Told again and again while it is so. */
+  readonly onDeadLettersFull: (group: bigint) => void;
 }
 
 /** A renewal that fails is made again twice before it is too late. */
@@ -33,7 +46,9 @@ const DELIVERED_MARKS_MS = 250;
 const MOVED_MARKS_MS = 3_000;
 /** At once, for all lanes that are behind. */
 const MAX_READS = 16;
-const PARK_RETRY_MS = 1_000;
+const RETRY_MS = 1_000;
+/** A lane stands still until there is room for another dead letter. */
+const FULL_RETRY_MS = 5_000;
 
 export interface ConfirmedLane extends HeldLane {
   readonly point: LogPoint;
@@ -58,7 +73,8 @@ export class GroupCoordinator {
       ...deps,
       slots: new Slots(MAX_READS),
       heldRuns: new HeldRuns(),
-      park: (lane, letter) => this.#park(lane, letter),
+      park: (lane, parking) => this.#park(lane, parking),
+      deadLetters: (member, retries) => this.#deadLetters(member, retries),
       reload: (group) => this.#assignments.reload([group]),
       ended: (member) => this.#ended(member),
     };
@@ -91,9 +107,9 @@ export class GroupCoordinator {
     await this.#jobs.mark.made();
   }
 
-  /** Parked events that were delivered again are done with, for better or worse. */
-  lettersDone(letters: readonly { readonly group: bigint; readonly id: bigint }[]): void {
-    for (const { group, id } of letters) for (const session of this.#sessions.of(group)) session.letterDone(id);
+  /** These deliveries of dead letters are done with, for better or worse. */
+  deadLettersDone(delivered: readonly DeadLetterRef[]): void {
+    for (const each of delivered) for (const session of this.#sessions.of(each.group)) session.deadLetterDone(each);
   }
 
   /** These lanes have begun anew. */
@@ -167,19 +183,38 @@ export class GroupCoordinator {
     this.confirmed(points.map(({ confirmed, ...held }) => ({ ...held, point: confirmed })));
   }
 
-  async #park(lane: Lane, letter: ParkedEvent): Promise<void> {
+  async #park(lane: Lane, parking: Parking): Promise<void> {
     try {
-      if (await this.#deps.groups.park(lane.held, letter)) {
-        lane.parked(letter.point);
+      const result = await this.#deps.groups.park(lane.held, parking);
+      if (result === 'Parked') {
+        lane.parked(parking.point);
         return;
       }
-      lane.hasBegunAnew = true;
-      this.#assignments.reload([lane.held.group]);
+      if (result === 'Full') {
+        this.#deps.onDeadLettersFull(lane.held.group);
+        await pause(FULL_RETRY_MS, this.#lifetime.signal);
+      } else {
+        lane.hasBegunAnew = true;
+        this.#assignments.reload([lane.held.group]);
+      }
     } catch (error) {
-      this.#deps.onError(error);
-      await pause(PARK_RETRY_MS, this.#lifetime.signal);
+      await this.#failed(error);
     }
     lane.notParked();
+  }
+
+  async #deadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined> {
+    try {
+      return await this.#deps.groups.deliverDeadLetters(member, retries);
+    } catch (error) {
+      await this.#failed(error);
+      return undefined;
+    }
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    if (!isUnavailable(error)) this.#deps.onError(error);
+    await pause(RETRY_MS, this.#lifetime.signal);
   }
 
   #ended(member: bigint): void {

@@ -5,7 +5,7 @@
 
 import { seesTenant } from '#core/identity.ts';
 import type { LogPoint, LogRange } from '#core/ports/event-log.ts';
-import type { AssignedLane, HeldLane, Membership } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, HeldLane, Membership, Retry } from '#core/ports/watch-groups.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import { FilterFailed } from '#functions/watch/filter/compile.ts';
 import { errorFrame, tenantGoneFrame } from '#functions/watch/frames.ts';
@@ -110,9 +110,9 @@ export class GroupSession implements TimedStream {
     this.#delivery.confirm(held, point);
   }
 
-  /** A parked event that was delivered again is done with, for better or worse. */
-  letterDone(id: bigint): void {
-    this.#delivery.letterDone(id);
+  /** A delivery of a dead letter is done with, for better or worse. */
+  deadLetterDone(delivered: Retry): void {
+    this.#delivery.deadLetterDone(delivered);
   }
 
   /** The membership lasts until then, by this process's clock. */

@@ -1,13 +1,19 @@
 import { describe, expect, test } from 'vitest';
 
-import { requestDeletion, uniqueName } from '#test/http/resource-api/world.ts';
+import { clientOf } from '#test/http/client.ts';
+import { expectStatus, requestDeletion, uniqueName } from '#test/http/resource-api/world.ts';
 import type { Grant, OpenTarget } from '#test/http/target.ts';
-import { isOf, useGroups } from '#test/http/watch-groups/world.ts';
+import { ACKS, isOf, statusOf, useGroups } from '#test/http/watch-groups/world.ts';
 import { changesOf, createTenant } from '#test/http/watch/world.ts';
 
 export function tenants(open: OpenTarget): void {
   const world = useGroups(open);
   const everyone = (): Grant => ({ roles: ['viewer'], tenants: '*', subject: world.owner.subject ?? '' });
+
+  /** With a token of all tenants. */
+  async function ack(id: string | undefined): Promise<string> {
+    return statusOf(await (await clientOf(world.target, everyone())).post(ACKS, { acks: [id] }));
+  }
 
   describe('a group of all tenants', () => {
     test('gets new ones from their beginning, without reconnecting', async () => {
@@ -17,7 +23,7 @@ export function tenants(open: OpenTarget): void {
         const { body } = await world.admin.post(widgets, { metadata: { name: 'first' } });
         const { data, id } = await client.waitFor(isOf(body.metadata.uid));
         expect([data.tenant, data.seq, data.attempt]).toEqual([name, '1', 1]);
-        expect(await world.ack(id)).toBe('Acked');
+        expect(await ack(id)).toBe('Acked');
       }
     });
 
@@ -28,11 +34,26 @@ export function tenants(open: OpenTarget): void {
       await world.admin.delete(`${widgets}/w`);
       await requestDeletion(world, name);
       const deleted = await client.waitFor(({ event, data }) => event === 'DELETED' && data.tenant === name);
-      expect(await world.ack(deleted.id)).toBe('Acked');
+      expect(await ack(deleted.id)).toBe('Acked');
       // Others' tenants live in this deployment too.
       const gone = await client.waitFor(({ event, data }) => event === 'BOOKMARK' && data.tenant === name, 30_000);
       expect(gone).toEqual({ event: 'BOOKMARK', id: undefined, data: { reason: 'TenantGone', tenant: name } });
       expect(changesOf(client).filter(({ data }) => data.tenant === name)).toHaveLength(2);
+    });
+  });
+
+  describe('a token that does not see a tenant of its group', () => {
+    test('confirms and refuses nothing of that tenant: it is unknown, as what was never delivered', async () => {
+      const client = await world.join(uniqueName('tenants'), { start: 'now', kinds: 'Widget' }, everyone());
+      const other = await createTenant(world);
+      const { body } = await world.admin.post(other.widgets, { metadata: { name: 'w' } });
+      const { id: hidden } = await client.waitFor(isOf(body.metadata.uid));
+      const { id: seen } = await client.waitFor(isOf(await world.write(uniqueName('w'), 1)));
+      const ofOneTenant = world.member;
+      expectStatus(await ofOneTenant.post(ACKS, { acks: [hidden] }), 404, 'NotFound', 'no group of yours');
+      expectStatus(await ofOneTenant.post(ACKS, { nacks: [{ token: hidden }] }), 404, 'NotFound', 'no group of yours');
+      expect(await world.ack(hidden, seen)).toBe('Unknown Acked');
+      expect(await ack(hidden)).toBe('Acked');
     });
   });
 
