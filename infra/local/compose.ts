@@ -171,6 +171,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     },
   });
 
+  box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
+
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
     const authenticated = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer, blocks });
     const shared = {

@@ -3,6 +3,7 @@
  * their marks, one asks for the acks that other processes took.
  */
 
+import type { CursorKeyRing } from '#core/ports/cursor-keys.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
 import { isUnavailable } from '#core/status-error.ts';
 import type {
@@ -25,6 +26,7 @@ import type { Lane } from '#functions/watch/groups/lane.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
+import { TokenAge } from '#functions/watch/groups/token-age.ts';
 import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
 export interface CoordinatorDeps extends Omit<
@@ -33,7 +35,7 @@ export interface CoordinatorDeps extends Omit<
 > {
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
-  /** A group has as many dead letters as it may have: lanes of it stand still. Told again and again while it is so. */
+  /** A group has as many dead letters as it may have: lanes of it stand still. Told once a minute while it is so. */
   readonly onDeadLettersFull: (group: bigint) => void;
 }
 
@@ -49,6 +51,7 @@ const MAX_READS = 16;
 const RETRY_MS = 1_000;
 /** A lane stands still until there is room for another dead letter. */
 const FULL_RETRY_MS = 5_000;
+const FULL_TOLD_MS = 60_000;
 
 export interface ConfirmedLane extends HeldLane {
   readonly point: LogPoint;
@@ -60,9 +63,14 @@ export class GroupCoordinator {
   readonly #sessions = new GroupSessions();
   readonly #leaving = new Set<Promise<void>>();
   readonly #lifetime = new AbortController();
-  readonly #jobs: Readonly<Record<'renew' | 'mark' | 'look', Job>>;
+  readonly #jobs: Readonly<Record<'renew' | 'mark' | 'look' | 'reseal', Job>>;
   readonly #assignments: Assignments;
   readonly #ticker: NodeJS.Timeout;
+  /** By group. */
+  readonly #fullToldAtMs = new Map<bigint, number>();
+  readonly #tokenAge = new TokenAge();
+  /** Ack tokens from before this moment may open no more. */
+  #outdatedBeforeMs = -Infinity;
   #renewedAtMs = 0;
   #markedAtMs = 0;
   #movedAtMs = 0;
@@ -83,6 +91,7 @@ export class GroupCoordinator {
       renew: job(() => this.#renew()),
       mark: job(() => this.#mark()),
       look: job(() => this.#look()),
+      reseal: job(() => this.#reseal()),
     };
     const { signal } = this.#lifetime;
     this.#assignments = new Assignments({ ...deps, sessions: this.#sessions }, signal);
@@ -118,6 +127,14 @@ export class GroupCoordinator {
     this.#assignments.reload(lanes.map(({ group }) => group));
   }
 
+  /** Keys have changed: what members cannot ack any more is delivered again. */
+  keysChanged(ring: CursorKeyRing, previous: CursorKeyRing): void {
+    const beforeMs = this.#tokenAge.outdatedBefore(ring, previous, performance.now());
+    if (beforeMs === undefined) return;
+    this.#outdatedBeforeMs = beforeMs;
+    this.#jobs.reseal.ask();
+  }
+
   /** The sessions have ended; resolves when their lanes are free for others, or it was tried. */
   async stop(): Promise<void> {
     clearInterval(this.#ticker);
@@ -140,6 +157,7 @@ export class GroupCoordinator {
       this.#jobs.mark.ask();
     }
     this.#jobs.look.ask();
+    this.#jobs.reseal.tick();
     this.#assignments.tick();
   }
 
@@ -183,6 +201,17 @@ export class GroupCoordinator {
     this.confirmed(points.map(({ confirmed, ...held }) => ({ ...held, point: confirmed })));
   }
 
+  async #reseal(): Promise<void> {
+    const beforeMs = this.#outdatedBeforeMs;
+    await this.noteDeliveries();
+    const sessions = this.#sessions.all;
+    const lanes = sessions.flatMap((session) => session.lanes.awaited(beforeMs));
+    await this.#deps.groups.beginAnew(lanes);
+    this.begunAnew(lanes);
+    const withLetters = sessions.filter((session) => session.lanes.deadLetters.forgetSent(beforeMs));
+    this.#assignments.reload(withLetters.map(({ membership }) => membership.group));
+  }
+
   async #park(lane: Lane, parking: Parking): Promise<void> {
     try {
       const result = await this.#deps.groups.park(lane.held, parking);
@@ -191,7 +220,7 @@ export class GroupCoordinator {
         return;
       }
       if (result === 'Full') {
-        this.#deps.onDeadLettersFull(lane.held.group);
+        this.#tellFull(lane.held.group);
         await pause(FULL_RETRY_MS, this.#lifetime.signal);
       } else {
         lane.hasBegunAnew = true;
@@ -201,6 +230,13 @@ export class GroupCoordinator {
       await this.#failed(error);
     }
     lane.notParked();
+  }
+
+  #tellFull(group: bigint): void {
+    const nowMs = performance.now();
+    if (nowMs - (this.#fullToldAtMs.get(group) ?? -Infinity) < FULL_TOLD_MS) return;
+    this.#fullToldAtMs.set(group, nowMs);
+    this.#deps.onDeadLettersFull(group);
   }
 
   async #deadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined> {
