@@ -59,7 +59,10 @@ describe('a group', () => {
     const owner = `owner-${crypto.randomUUID()}`;
     const groups = Array.from({ length: 100 }, () => newGroup(['acme'], { owner }));
     for (const each of groups) await world.join(each);
-    await expect(world.join(newGroup(['acme'], { owner }))).rejects.toMatchObject({ reason: 'TooManyRequests' });
+    await expect(world.join(newGroup(['acme'], { owner }))).rejects.toMatchObject({
+      reason: 'TooManyRequests',
+      details: { retryAfterSeconds: 60 },
+    });
     const [first] = groups;
     if (!first) throw new Error('no groups');
     const { group } = await world.join(first);
