@@ -10,6 +10,9 @@ create table plumbline.watch_group (
   owner text not null,
   name text not null,
   selection text not null,
+  -- What of the selection failed over an event, and ended a member, the last time.
+  failure text,
+  failed_at timestamptz,
   created_at timestamptz not null default clock_timestamp(),
   -- Since when it has no member; absent while it has one.
   idle_since timestamptz,
@@ -349,7 +352,7 @@ begin
       raise exception 'its members select %; select the same, or use a group of another name',
         case joined.selection when '' then 'everything' else joined.selection end using errcode = 'PL409';
     end if;
-    update plumbline.watch_group set selection = p_selection where id = joined.id;
+    update plumbline.watch_group set selection = p_selection, failure = null, failed_at = null where id = joined.id;
   end if;
   insert into plumbline.group_member (watch_group, expires_at) values (joined.id, clock_timestamp() + p_lease)
     returning id into member;
@@ -540,6 +543,13 @@ begin
     perform plumbline.settle_group(left_group);
   end if;
 end
+$$;
+
+-- Keeps what ended a member, for who looks after the group.
+create function plumbline.note_group_failure(p_group bigint, p_failure text) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update plumbline.watch_group set failure = left(p_failure, 1000), failed_at = clock_timestamp()
+    where id = p_group and ended_at = 'infinity'
 $$;
 
 -- Lanes begin anew at who holds them: what they delivered can be confirmed no more.
@@ -848,7 +858,7 @@ create trigger groups_forget_stream after update of removed_at on plumbline.stre
   for each row when (new.removed_at is not null) execute function plumbline.groups_forget_stream();
 
 grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
-  plumbline.nack_lanes, plumbline.begin_lanes_anew, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event,
+  plumbline.nack_lanes, plumbline.note_group_failure, plumbline.begin_lanes_anew, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event,
   plumbline.deliver_dead_letters, plumbline.end_retries, plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
   plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
   plumbline.forget_ended_groups to plumbline_server;

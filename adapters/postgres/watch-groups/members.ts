@@ -19,7 +19,17 @@ const MAX_GROUPS = 100;
 
 type Members = Pick<
   WatchGroups,
-  'join' | 'renew' | 'deletions' | 'lanes' | 'shapes' | 'confirmedPoints' | 'mark' | 'release' | 'beginAnew' | 'leave'
+  | 'join'
+  | 'renew'
+  | 'deletions'
+  | 'lanes'
+  | 'shapes'
+  | 'confirmedPoints'
+  | 'mark'
+  | 'release'
+  | 'beginAnew'
+  | 'noteFailure'
+  | 'leave'
 >;
 
 type MembershipRow = Omit<Membership, 'droppedAt'> & { readonly droppedAt: Date | null };
@@ -153,6 +163,13 @@ export function groupMembers(sql: Sql): Members {
         () => sql`
         select plumbline.begin_lanes_anew(${held.groups}::bigint[], ${held.streams}::bigint[], ${held.lanes}::bigint[],
           ${held.fences}::bigint[])`,
+      );
+    },
+
+    async noteFailure(group: bigint, message: string): Promise<void> {
+      await guarded(
+        'watch group',
+        () => sql`select plumbline.note_group_failure(${String(group)}::bigint, ${message})`,
       );
     },
 

@@ -7,7 +7,9 @@ import type { GroupIdentity } from '#core/ports/watch-groups.ts';
 
 type States = Pick<WatchGroupAdmin, 'list' | 'get' | 'laneStates'>;
 
-interface StateRow extends Omit<GroupState, 'tenants' | 'idleSince' | 'oldestUnacked' | 'members'> {
+interface StateRow extends Omit<GroupState, 'tenants' | 'failure' | 'idleSince' | 'oldestUnacked' | 'members'> {
+  readonly failure: string | null;
+  readonly failedAt: Date | null;
   readonly tenants: string;
   readonly idleSince: Date | null;
   readonly oldestUnacked: Date | null;
@@ -81,7 +83,7 @@ function stateColumns(sql: Sql): Fragment {
   const members = (column: Fragment): Fragment => sql`array(
     select ${column} from plumbline.group_member m
     where m.watch_group = g.id and m.expires_at > clock_timestamp() order by m.id)`;
-  return sql`g.id as "group", g.audience, g.tenants, g.owner, g.name, g.selection, g.created_at as "createdAt",
+  return sql`g.id as "group", g.audience, g.tenants, g.owner, g.name, g.selection, g.failure, g.failed_at as "failedAt", g.created_at as "createdAt",
     -- Nobody may have noted yet that the last member has expired.
     coalesce(g.idle_since, (select max(m.expires_at) from plumbline.group_member m where m.watch_group = g.id
       having max(m.expires_at) <= clock_timestamp())) as "idleSince",
@@ -94,10 +96,11 @@ function stateColumns(sql: Sql): Fragment {
     (select count(*)::int4 from plumbline.group_dead_letter d where d.watch_group = g.id) as "deadLetters"`;
 }
 
-function toState({ memberIds, joinedAtMs, memberLanes, ...row }: StateRow): GroupState {
+function toState({ memberIds, joinedAtMs, memberLanes, failure, failedAt, ...row }: StateRow): GroupState {
   return {
     ...row,
     tenants: row.tenants === '*' ? '*' : row.tenants.split(',').filter((tenant) => tenant !== ''),
+    failure: failure !== null && failedAt ? { message: failure, at: failedAt } : undefined,
     idleSince: row.idleSince ?? undefined,
     oldestUnacked: row.oldestUnacked ?? undefined,
     members: memberIds.map((member, index) => ({

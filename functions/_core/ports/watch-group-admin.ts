@@ -30,6 +30,8 @@ export interface LaneState extends LanePlace {
 export interface GroupState extends GroupIdentity {
   readonly group: bigint;
   readonly selection: string;
+  /** What of the selection failed over an event, and ended a member, the last time. */
+  readonly failure: { readonly message: string; readonly at: Date } | undefined;
   readonly createdAt: Date;
   /** Since when it has no members. */
   readonly idleSince: Date | undefined;

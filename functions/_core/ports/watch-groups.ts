@@ -188,6 +188,9 @@ export interface WatchGroups {
   /** In the order of the nacks. The lane begins anew behind its last ack, after the delay. */
   nack(acker: Acker, nacks: readonly Nack[]): Promise<readonly AckResult[]>;
 
+  /** Keeps what of the group's selection failed over an event. */
+  noteFailure(group: bigint, message: string): Promise<void>;
+
   /** Makes an event of a lane a dead letter. */
   park(lane: HeldLane, event: Parking): Promise<ParkingResult>;
 

@@ -5,12 +5,14 @@ import type { GroupState, LanePlace, LaneState } from '#core/ports/watch-group-a
 import { type DeadLetter, MAX_DEAD_LETTERS } from '#core/ports/watch-groups.ts';
 
 export function groupAnswer(group: GroupState): JsonObject {
-  const { name, owner, tenants, selection, createdAt, idleSince, members, lag, oldestUnacked, deadLetters } = group;
+  const { name, owner, tenants, selection, failure, createdAt, idleSince, members } = group;
+  const { lag, oldestUnacked, deadLetters } = group;
   return {
     name,
     owner,
     tenants: tenants === '*' ? '*' : [...tenants],
     selection,
+    ...(failure && { failure: { message: failure.message, at: failure.at.toISOString() } }),
     createdAt: createdAt.toISOString(),
     ...(idleSince && { idleSince: idleSince.toISOString() }),
     members: members.length,

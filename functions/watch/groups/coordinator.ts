@@ -31,8 +31,9 @@ import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
 export interface CoordinatorDeps extends Omit<
   GroupKeeper,
-  'slots' | 'heldRuns' | 'park' | 'deadLetters' | 'reload' | 'ended'
+  'slots' | 'heldRuns' | 'park' | 'deadLetters' | 'reload' | 'ended' | 'onFilterFailed'
 > {
+  readonly onFilterError: () => void;
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
   /** A group has as many dead letters as it may have: lanes of it stand still. Told once a minute while it is so. */
@@ -85,6 +86,7 @@ export class GroupCoordinator {
       deadLetters: (member, retries) => this.#deadLetters(member, retries),
       reload: (group) => this.#assignments.reload([group]),
       ended: (member) => this.#ended(member),
+      onFilterFailed: (group, message) => void this.#filterFailed(group, message),
     };
     const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
     this.#jobs = {
@@ -230,6 +232,13 @@ export class GroupCoordinator {
       await this.#failed(error);
     }
     lane.notParked();
+  }
+
+  async #filterFailed(group: bigint, message: string): Promise<void> {
+    this.#deps.onFilterError();
+    await this.#deps.groups.noteFailure(group, message).catch((error: unknown) => {
+      if (!isUnavailable(error)) this.#deps.onError(error);
+    });
   }
 
   #tellFull(group: bigint): void {

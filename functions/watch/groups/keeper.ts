@@ -28,7 +28,8 @@ export interface GroupKeeper {
   /** The session has ended: its lanes are for others. */
   ended(member: bigint): void;
   onRedelivery(): void;
-  onFilterError(): void;
+  /** The selection of the group failed over an event. */
+  onFilterFailed(group: bigint, message: string): void;
   onIsolationViolation(stream: bigint): void;
   onError(error: unknown): void;
 }

@@ -140,7 +140,7 @@ export class GroupSession implements TimedStream {
   #fail(error: unknown): void {
     const { keeper } = this.#deps;
     if (error instanceof FilterFailed) {
-      keeper.onFilterError();
+      keeper.onFilterFailed(this.membership.group, error.message);
       // They are not to blame: a filter that fails each time would use their attempts up.
       this.lanes.forgetDeliveries();
       this.end(filterFailed(error, undefined));

@@ -74,7 +74,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     reload: () => undefined,
     ended: () => undefined,
     onRedelivery: () => undefined,
-    onFilterError: () => undefined,
+    onFilterFailed: () => undefined,
     onIsolationViolation: (stream) => violations.push(stream),
     onError,
   };
