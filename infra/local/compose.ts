@@ -73,7 +73,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     connect(databaseUrl, {
       applicationName: `plumbline ${name}`,
       maxConnections,
-      role: 'plumbline_server',
+      // What serves callers sees the tenants that it names for each statement, and nothing without.
+      role: name === 'api' || name === 'watch' ? 'plumbline_server' : 'plumbline_worker',
       ...(statementTimeoutMs !== undefined && { statementTimeoutMs }),
     });
   const pools = {

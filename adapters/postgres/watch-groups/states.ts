@@ -1,6 +1,7 @@
 /** Watch groups as those see them who look after them. */
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import { tenantsText } from '#adapters/postgres/watch-groups/members.ts';
 import type { GroupQuery, GroupState, LanePlace, LaneState, WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { GroupIdentity } from '#core/ports/watch-groups.ts';
@@ -26,7 +27,7 @@ export function groupStates(sql: Sql): States {
     async list({ audience, tenants, owner }: GroupQuery, after: bigint, limit: number): Promise<readonly GroupState[]> {
       const rows = await guarded(
         'watch groups',
-        () => sql<StateRow[]>`
+        () => scoped(sql, { tenants })<StateRow[]>`
         select ${stateColumns(sql)} from plumbline.watch_group g where g.audience = ${audience} and g.ended_at = 'infinity'
           ${owner === undefined ? sql`` : sql`and g.owner = ${owner}`}
           ${
@@ -43,7 +44,7 @@ export function groupStates(sql: Sql): States {
     async get({ audience, tenants, owner, name }: GroupIdentity): Promise<GroupState | undefined> {
       const [row] = await guarded(
         'watch groups',
-        () => sql<StateRow[]>`
+        () => scoped(sql, { tenants })<StateRow[]>`
         select ${stateColumns(sql)} from plumbline.watch_group g where g.audience = ${audience} and g.owner = ${owner}
           and g.name = ${name} and g.tenants = ${tenantsText(tenants)} and g.ended_at = 'infinity'`,
       );
