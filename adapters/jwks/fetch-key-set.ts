@@ -39,7 +39,8 @@ async function readBounded(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
+  const body: ReadableStream<Uint8Array> | null = response.body;
+  for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
     // Leaving the loop cancels the rest.
     if (bytes > MAX_BYTES) throw new Error(`the key set has more than ${MAX_BYTES} bytes`);
@@ -59,7 +60,7 @@ function keysOf(text: string): readonly JWK[] {
     throw new Error('what is answered is no JSON Web Key Set');
   }
   if (parsed['keys'].length > MAX_KEYS) throw new Error(`the key set has more than ${MAX_KEYS} keys`);
-  return parsed['keys'] as JWK[];
+  return parsed['keys'];
 }
 
 async function isUsable(key: JWK): Promise<boolean> {

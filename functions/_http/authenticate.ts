@@ -1,7 +1,7 @@
 /** Who calls: a JWT in `Authorization: Bearer`, checked for one audience. Its claims become the `Caller`. */
 
 import type { MiddlewareHandler } from 'hono';
-import { base64url, errors, jwtVerify, type JWTVerifyGetKey, type JWTVerifyResult } from 'jose';
+import { base64url, decodeJwt, errors, jwtVerify, type JWTVerifyGetKey, type JWTVerifyResult } from 'jose';
 
 import { admit } from '#http/admit.ts';
 import type { HttpEnv } from '#http/app.ts';
@@ -34,6 +34,7 @@ const ALGORITHMS = ['EdDSA', 'ES256', 'RS256'];
  */
 const TYPES = [undefined, 'jwt', 'at+jwt'];
 const CLOCK_SKEW_SECONDS = 60;
+const EXPIRED = 'the token has expired; get a new one';
 const MAX_TOKEN_CHARACTERS = 8192;
 
 /** The `aud` claim of tokens for a listener. */
@@ -64,6 +65,7 @@ export function createAuthenticator(
 ): (authorization: string | undefined) => Promise<Caller> {
   const { keys, audience, issuer, claims = DEFAULT_CLAIM_PLACES } = options;
   const audienceName = options.audienceName ?? audienceClaim(audience);
+  const otherIssuer = `the token is by another issuer; this server takes tokens by "${issuer}"`;
   const verifyOptions = {
     algorithms: ALGORITHMS,
     audience: audienceName,
@@ -74,12 +76,23 @@ export function createAuthenticator(
 
   return async (authorization) => {
     const token = bearerToken(authorization);
-    const verified = await jwtVerify(token, keys, verifyOptions).catch((error: unknown) => {
+    const verified = await verify(token).catch((error: unknown) => {
       throw refusal(error);
     });
     assertPlain(token, verified);
     return callerOf(verified);
   };
+
+  function verify(token: string): Promise<JWTVerifyResult> {
+    // To look for a key can take a read of the issuer's: not for what no key makes good.
+    const find: JWTVerifyGetKey = (...asked) => {
+      const { iss, exp } = decodeJwt(token);
+      if (iss !== issuer) throw unauthorized(otherIssuer);
+      if (typeof exp === 'number' && exp <= Date.now() / 1000 - CLOCK_SKEW_SECONDS) throw unauthorized(EXPIRED);
+      return keys(...asked);
+    };
+    return jwtVerify(token, find, verifyOptions);
+  }
 
   function callerOf({ payload }: JWTVerifyResult): Caller {
     const read = readClaims(payload, claims);
@@ -89,7 +102,7 @@ export function createAuthenticator(
 
   function refusal(error: unknown): StatusError {
     if (error instanceof StatusError) return error;
-    if (error instanceof errors.JWTExpired) return unauthorized('the token has expired; get a new one');
+    if (error instanceof errors.JWTExpired) return unauthorized(EXPIRED);
     if (error instanceof errors.JWTClaimValidationFailed) return unauthorized(claimProblem(error));
     if (error instanceof errors.JWSSignatureVerificationFailed || error instanceof errors.JWKSNoMatchingKey) {
       return unauthorized('the token is not signed by a key that this server trusts');
@@ -113,7 +126,7 @@ export function createAuthenticator(
     if (error.claim === 'aud') {
       return `the token is for another audience; this listener takes tokens for "${audienceName}"`;
     }
-    if (error.claim === 'iss') return `the token is by another issuer; this server takes tokens by "${issuer}"`;
+    if (error.claim === 'iss') return otherIssuer;
     if (error.claim === 'nbf' && error.reason === 'check_failed') return 'the token is not valid yet';
     return error.reason === 'missing'
       ? `the token has no claim "${error.claim}"`

@@ -114,7 +114,7 @@ describe('a signature', () => {
 
   test('cannot be of an algorithm that is not pinned, though the key could make it', async () => {
     const pss = await importJWK({ ...(await exportJWK(rsaKey)), alg: 'PS256' }, 'PS256');
-    const token = await issuer.sign(claims(), { alg: 'PS256', kid: 'rsa' }, pss as CryptoKey);
+    const token = await issuer.sign(claims(), { alg: 'PS256', kid: 'rsa' }, pss);
     await expectRefused(token, 'algorithm is not allowed');
   });
 
@@ -268,6 +268,18 @@ describe('what is no token of ours', () => {
     ['JSON', '{"payload":"e30","signatures":[]}', 'malformed'],
   ])('is refused: %s', async (_, token, words) => {
     await expectRefused(token, words);
+  });
+
+  test('makes nobody look for its key when no key could make it good', async () => {
+    const known = issuer.requests;
+    for (const change of [{ iss: 'https://evil.example' }, { exp: nowSeconds() - 61 }]) {
+      expect((await refusalOf(await issuer.sign(claims(change), { kid: 'unknown' }, stranger))).code).toBe(401);
+    }
+    for (const header of [{ alg: 'HS256' }, { crit: ['exp'] }]) {
+      const text = JSON.stringify({ alg: 'EdDSA', kid: 'unknown', ...header });
+      expect((await refusalOf(compact(text, JSON.stringify(claims()), () => 'AA'))).code).toBe(401);
+    }
+    expect(issuer.requests).toBe(known);
   });
 
   test('is not told apart by whether its key is known', async () => {
