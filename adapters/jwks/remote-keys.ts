@@ -30,10 +30,13 @@ export interface RemoteKeysOptions {
 export interface RemoteKeys {
   /**
    * The key of a token. A key id that is not known is looked for by one more read, which all who wait for one share.
-   * @throws {StatusError} ServiceUnavailable when it cannot be told whether there is such a key; jose's
+   * @throws {StatusError} ServiceUnavailable when it cannot be told whether there is such a key, TooManyRequests when too
+   * many wait for that; jose's
    * `JWKSNoMatchingKey` when there is none, and `JWKSMultipleMatchingKeys` for a token without a key id that several fit.
    */
   readonly find: JWTVerifyGetKey;
+  /** How long ago the keys were read; undefined when they never were. */
+  ageMs(): number | undefined;
   /** Why no token can be checked; undefined while there are keys, be they fresh or not. */
   problem(): string | undefined;
 }
@@ -49,10 +52,12 @@ const NO_KEYS = new Error('the key set has no key for EdDSA (Ed25519), ES256 or 
 export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
   const { url, signal, onChange, onError, onRecovery } = options;
   const { refreshMs = 300_000, minIntervalMs = 5_000, timeoutMs = 3_000 } = options;
+  const retryAfterSeconds = Math.max(1, Math.ceil(minIntervalMs / 1_000));
   let known: JWTVerifyGetKey | undefined;
   let knownText = '';
   let failure: unknown;
   let beganAtMs = Number.NEGATIVE_INFINITY;
+  let readAtMs: number | undefined;
   let reading: Promise<void> | undefined;
   let turn: Promise<void> | undefined;
   let waiting = 0;
@@ -60,6 +65,7 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
   void keepReading();
   return {
     find,
+    ageMs: () => (readAtMs === undefined ? undefined : performance.now() - readAtMs),
     problem() {
       if (known) return undefined;
       return failure === undefined ? 'the keys of tokens have not been read yet' : describe(failure);
@@ -86,7 +92,8 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
 
   async function lookAgain(token: Token): Promise<Key> {
     // Without any key, everybody would wait: the reading goes on by itself.
-    if (!known || waiting >= MAX_WAITING) throw unavailable();
+    if (!known) throw unavailable();
+    if (waiting >= MAX_WAITING) throw tooMany();
     waiting += 1;
     try {
       await readInTurn();
@@ -118,6 +125,7 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
     beganAtMs = performance.now();
     try {
       take(await fetchKeySet(url, { timeoutMs, signal }));
+      readAtMs = beganAtMs;
       if (failure !== undefined) onRecovery();
       failure = undefined;
     } catch (error) {
@@ -155,9 +163,15 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
 
   function unavailable(): StatusError {
     return new StatusError('ServiceUnavailable', 'the keys that tokens are checked with cannot be had; try again', {
-      details: { retryAfterSeconds: Math.max(1, Math.ceil(minIntervalMs / 1_000)) },
+      details: { retryAfterSeconds },
       ...(failure !== undefined && { cause: failure }),
     });
+  }
+
+  /** Not a fault of ours to be warned of: whoever sends them could fill the log. */
+  function tooMany(): StatusError {
+    const message = 'too many tokens name a key that is not known yet; try again';
+    return new StatusError('TooManyRequests', message, { details: { retryAfterSeconds } });
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import packageJson from '#package.json' with { type: 'json' };
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
@@ -101,7 +102,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   await registerAll(databaseUrl, kinds);
   const lifetime = new AbortController();
   started.push({ name: 'keys of tokens', stop: () => lifetime.abort() });
-  const issuer = issuerOf(options, lifetime.signal);
+  const issuer = issuerOf(options, metrics.registry, lifetime.signal);
   const opsServer = await startOpsServer({
     host: config.host,
     port: config.opsPort,
@@ -216,8 +217,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   }
 }
 
-function issuerOf({ config, keys, logger }: ComposeOptions, signal: AbortSignal): TokenIssuer {
-  if (config.issuer) return remoteIssuer(config.issuer, logger, signal);
+function issuerOf({ config, keys, logger }: ComposeOptions, registry: Registry, signal: AbortSignal): TokenIssuer {
+  if (config.issuer) return remoteIssuer(config.issuer, { logger, registry }, signal);
   if (!keys) throw new Error('without an issuer, the development key is needed');
   return developmentIssuer(keys);
 }

@@ -2,7 +2,9 @@
 
 import { createLocalJWKSet } from 'jose';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { remoteKeys } from '#adapters/jwks/remote-keys.ts';
+import { keysAgeGauge } from '#adapters/node/key-metrics.ts';
 import type { ReadinessCheck } from '#adapters/node/readiness.ts';
 import type { Audience } from '#core/identity.ts';
 import type { AuthenticateOptions } from '#http/authenticate.ts';
@@ -16,8 +18,17 @@ export interface TokenIssuer {
   readonly checks: readonly ReadinessCheck[];
 }
 
+export interface RemoteIssuerDeps {
+  readonly logger: Logger;
+  readonly registry: Registry;
+}
+
 /** Follows the keys of an issuer until the signal aborts. */
-export function remoteIssuer(config: IssuerConfig, logger: Logger, signal: AbortSignal): TokenIssuer {
+export function remoteIssuer(
+  config: IssuerConfig,
+  { logger, registry }: RemoteIssuerDeps,
+  signal: AbortSignal,
+): TokenIssuer {
   const { issuer, jwksUrl, audienceNames, claims } = config;
   const keys = remoteKeys({
     url: jwksUrl,
@@ -26,6 +37,7 @@ export function remoteIssuer(config: IssuerConfig, logger: Logger, signal: Abort
     onError: (error) => logger.warn({ jwksUrl, err: error }, 'keys of tokens cannot be read; those from before go on'),
     onRecovery: () => logger.info({ jwksUrl }, 'keys of tokens can be read again'),
   });
+  keysAgeGauge(registry, keys.ageMs);
   return {
     optionsFor: (audience) => ({
       keys: keys.find,

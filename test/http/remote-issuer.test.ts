@@ -124,6 +124,11 @@ describe('once its keys are known', () => {
     await expect.poll(readiness, { timeout: 20_000 }).toContain('"identity","status":"ready"');
   });
 
+  test('their age is a metric', async () => {
+    const metrics = await (await fetch(`${instance.opsUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^plumbline_token_keys_age_seconds \d/m);
+  });
+
   test('nothing is left of development: no key, no token, and those that there were are refused', async () => {
     expect(await readdir(dataDir)).not.toContain('tokens');
     expect(await readdir(join(dataDir, 'keys')).catch(() => [])).not.toContain('development.jwk.json');

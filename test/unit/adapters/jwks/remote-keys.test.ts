@@ -103,7 +103,7 @@ describe('a key id that nobody knows', () => {
     const refused: unknown[] = [];
     for (const answer of asked) void answer.catch((error: unknown) => refused.push(error));
     await expect.poll(() => refused.length).toBe(500 - 64);
-    expect(refused[0]).toMatchObject({ ...UNAVAILABLE, details: { retryAfterSeconds: 600 } });
+    expect(refused[0]).toMatchObject({ code: 429, details: { retryAfterSeconds: 600 } });
     await check(keys);
     expect(issuer.requests).toBe(1);
     lifetime.abort();
