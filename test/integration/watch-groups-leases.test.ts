@@ -163,6 +163,12 @@ test('the end of a group and a renewal of its members do not wait for each other
   expect(await deletion).toBe(true);
 });
 
+test('nobody is told of a change that the version of the group does not show', async () => {
+  const telling = await world.sql`select proname as name from pg_proc
+    where pronamespace = 'plumbline'::regnamespace and prosrc like '%pg_notify(''plumbline_watch_group''%'`;
+  expect(telling).toEqual([{ name: 'tell_of_groups' }]);
+});
+
 test('what is assigned, wanted or set changes the version of a group; acks, marks and renewals do not', async () => {
   const { member, group } = await world.join(request);
   let seen = -1n;

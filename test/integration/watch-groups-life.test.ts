@@ -39,7 +39,7 @@ describe('a group', () => {
     const now = await world.join(newGroup(['acme'], { start: 'now' }));
     expect((await world.firstLane(earliest.member)).confirmed).toBeUndefined();
     expect((await world.firstLane(now.member)).confirmed).toEqual({ seq: 12n, position: 120n });
-    expect((await world.groups.get(request))?.lag).toBe(9n);
+    expect((await world.groups.get(request))?.streamLag).toBe(9n);
     await world.setHead(stream, { seq: 0, position: 0 });
   });
 

@@ -66,7 +66,8 @@ test(
     const seed = testSeed();
     const holders = new Holders();
     await Promise.all(Array.from({ length: ACTORS }, (_, index) => act(index)));
-    for (const member of (await world.groups.get(request))?.members ?? []) await world.groups.leave([member.member], []);
+    for (const member of (await world.groups.get(request))?.members ?? [])
+      await world.groups.leave([member.member], []);
     const last = await world.join(request);
     const rows = await world.rows(group);
     expect(rows.length).toBe(TENANTS.length * 16);

@@ -57,6 +57,7 @@ export async function joinGroup(
     membership,
     audience,
     tenants,
+    tenantsAreNamed,
     selection,
     limits,
     ackWaitMs,
