@@ -5,7 +5,8 @@ import type { GroupState, LanePlace, LaneState } from '#core/ports/watch-group-a
 import type { DeadLetter } from '#core/ports/watch-groups.ts';
 
 export function groupAnswer(group: GroupState): JsonObject {
-  const { name, owner, tenants, selection, createdAt, idleSince, members, lag, oldestUnacked, deadLetters } = group;
+  const { name, owner, tenants, selection, createdAt, idleSince, members, streamLag, oldestUnacked, deadLetters } =
+    group;
   return {
     name,
     owner,
@@ -14,7 +15,7 @@ export function groupAnswer(group: GroupState): JsonObject {
     createdAt: createdAt.toISOString(),
     ...(idleSince && { idleSince: idleSince.toISOString() }),
     members: members.length,
-    lag: Number(lag),
+    streamLag: Number(streamLag),
     ...(oldestUnacked && { oldestUnacked: oldestUnacked.toISOString() }),
     deadLetters,
   };
@@ -29,12 +30,12 @@ export function membersAnswer({ members }: GroupState): JsonValue {
 }
 
 export function laneAnswer(state: LaneState): JsonObject {
-  const { tenant, member, lag, unackedSince } = state;
+  const { tenant, member, streamLag, unackedSince } = state;
   return {
     lane: laneText(state),
     tenant,
     ...(member !== undefined && { member: String(member) }),
-    lag: Number(lag),
+    streamLag: Number(streamLag),
     ...(unackedSince && { unackedSince: unackedSince.toISOString() }),
   };
 }

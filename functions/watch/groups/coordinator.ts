@@ -1,16 +1,17 @@
 /**
  * The members of groups in this process, together: one call renews all of them, one asks for their lanes, one stores
- * their marks, one asks for the acks that other processes took.
+ * their marks, one asks for the acks that other processes took. Their groups are settled one by one, beside all that.
  */
 
 import type { StreamDirectory } from '#core/ports/streams.ts';
-import type { HeldLane, LaneMark, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
 import { Slots } from '#functions/watch/groups/slots.ts';
 import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
+import { Leaving } from '#functions/watch/groups/leaving.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
 import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
@@ -27,6 +28,8 @@ export interface CoordinatorDeps extends Omit<GroupKeeper, 'slots' | 'heldRuns' 
 /** A renewal that fails is made again twice before it is too late. */
 export const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
+/** Lanes of who died are with others this long after its lease. */
+const SETTLE_MS = 2_000;
 const TICK_MS = 100;
 const DELIVERED_MARKS_MS = 250;
 /** What is of no concern to a group moves its position this often. */
@@ -43,12 +46,13 @@ export class GroupCoordinator {
   readonly keeper: GroupKeeper;
   readonly #deps: CoordinatorDeps;
   readonly #sessions = new GroupSessions();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #leaving: Leaving;
   readonly #lifetime = new AbortController();
-  readonly #jobs: Readonly<Record<'renew' | 'mark' | 'look', Job>>;
+  readonly #jobs: Readonly<Record<'renew' | 'settle' | 'mark' | 'look', Job>>;
   readonly #assignments: Assignments;
   readonly #ticker: NodeJS.Timeout;
   #renewedAtMs = 0;
+  #settledAtMs = 0;
   #markedAtMs = 0;
   #movedAtMs = 0;
 
@@ -65,13 +69,14 @@ export class GroupCoordinator {
     const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
     this.#jobs = {
       renew: job(() => this.#renew()),
+      settle: job(() => this.#settle()),
       mark: job(() => this.#mark()),
       look: job(() => this.#look()),
     };
     const { signal } = this.#lifetime;
+    this.#leaving = new Leaving({ ...deps, marked: () => this.noteDeliveries() });
     this.#assignments = new Assignments({ ...deps, sessions: this.#sessions }, signal);
-    // A new tenant's lanes are made by a renewal.
-    deps.streams.onChange(() => this.#jobs.renew.ask(), signal);
+    deps.streams.onChange(() => this.#jobs.settle.ask(), signal);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
   }
 
@@ -107,7 +112,7 @@ export class GroupCoordinator {
     clearInterval(this.#ticker);
     this.#lifetime.abort();
     for (const job of [this.#assignments, ...Object.values(this.#jobs)]) job.stop();
-    await Promise.all(this.#leaving);
+    await this.#leaving.done();
   }
 
   #tick(): void {
@@ -119,6 +124,7 @@ export class GroupCoordinator {
       this.#renewedAtMs = nowMs;
       this.#jobs.renew.ask();
     }
+    if (nowMs - this.#settledAtMs >= SETTLE_MS) this.#jobs.settle.ask();
     if (nowMs - this.#markedAtMs >= DELIVERED_MARKS_MS) {
       this.#markedAtMs = nowMs;
       this.#jobs.mark.ask();
@@ -139,6 +145,17 @@ export class GroupCoordinator {
       else if (session) ended.push(session);
     }
     if (ended.length > 0) await this.#end(ended);
+  }
+
+  /** A statement for each group: none waits for all of them, and one that fails holds up no other. */
+  async #settle(): Promise<void> {
+    this.#settledAtMs = performance.now();
+    const failures: unknown[] = [];
+    for (const group of await this.#deps.groups.unsettled(this.#sessions.groups)) {
+      if (this.#lifetime.signal.aborted) return;
+      await this.#deps.groups.settle(group).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Their memberships are over, in the database. */
@@ -187,19 +204,6 @@ export class GroupCoordinator {
     if (!session) return;
     this.#sessions.remove(session);
     const marks = session.lanes.takeMarks(true).map(({ mark }) => mark);
-    const leaving = this.#leave(member, marks);
-    this.#leaving.add(leaving);
-    void leaving.then(() => this.#leaving.delete(leaving));
-  }
-
-  async #leave(member: bigint, marks: readonly LaneMark[]): Promise<void> {
-    try {
-      // Behind those that are on their way: what they say of its lanes would come too late.
-      await this.noteDeliveries();
-      await this.#deps.groups.leave(member, marks);
-    } catch (error) {
-      // A lease that cannot be given back ends by itself.
-      this.#deps.onError(error);
-    }
+    this.#leaving.add(member, marks);
   }
 }

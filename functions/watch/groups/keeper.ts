@@ -38,6 +38,8 @@ export interface GroupSessionDeps {
   readonly membership: Membership;
   readonly audience: Audience;
   readonly tenants: TenantSet;
+  /** By the client, one by one. */
+  readonly tenantsAreNamed: boolean;
   readonly selection: Selection;
   readonly limits: LaneLimits;
   readonly ackWaitMs: number;

@@ -33,9 +33,11 @@ export interface TestMember {
 export interface MemberOptions {
   readonly leaseMs?: number;
   readonly window?: number;
+  /** @default true */
+  readonly tenantsAreNamed?: boolean;
 }
 
-export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}): TestMember {
+export function testMember({ leaseMs = 60_000, window = 64, tenantsAreNamed = true }: MemberOptions = {}): TestMember {
   const log = fakeLog();
   const sent: string[] = [];
   const errors: unknown[] = [];
@@ -74,6 +76,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     membership: { group: 1n, member: 1n, isNew: true, droppedAt: undefined },
     audience: 'public',
     tenants: ['t1'],
+    tenantsAreNamed,
     selection: createSelection({}),
     limits: { window, maxAttempts: 16 },
     ackWaitMs: 30_000,
