@@ -8,7 +8,7 @@ import type { HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/groups/slots.ts';
+import { Slots } from '#functions/watch/slots.ts';
 import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import { Leaving } from '#functions/watch/groups/leaving.ts';

@@ -8,7 +8,7 @@ import type { Membership } from '#core/ports/watch-groups.ts';
 import type { Lane, LaneLimits } from '#functions/watch/groups/lane.ts';
 import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
 import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import type { Slots } from '#functions/watch/groups/slots.ts';
+import type { Slots } from '#functions/watch/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { Tails } from '#functions/watch/tails.ts';
 

@@ -6,7 +6,7 @@ import { laneOf } from '#core/lane.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/groups/slots.ts';
+import { Slots } from '#functions/watch/slots.ts';
 import { GroupSession } from '#functions/watch/groups/session.ts';
 import { createSelection } from '#functions/watch/selection.ts';
 import { Tails } from '#functions/watch/tails.ts';
