@@ -1,6 +1,7 @@
 -- Watch groups: who shares the events of which tenants, who holds which lane, and how far each lane is confirmed.
--- Whoever assigns lanes locks the group's row first, then lanes in the order of (watch_group, stream, lane), then dead
--- letters by id; who only confirms locks lanes alone, in that order. All that is written on a lane names its fence.
+-- Locks are taken in one order: rows of groups by id, members by id, lanes in the order of (watch_group, stream, lane), dead
+-- letters by id. Whoever assigns lanes or has them begin anew locks the group's row; who only renews or confirms does not, so
+-- that it waits for nobody who settles. All that is written on a lane names its fence.
 
 create table plumbline.watch_group (
   id bigint generated always as identity (cache 1) primary key,
@@ -18,8 +19,12 @@ create table plumbline.watch_group (
   idle_since timestamptz,
   -- infinity: it lives. An ended one keeps its row, so that its successor can tell that positions were lost.
   ended_at timestamptz not null default 'infinity',
-  was_deleted boolean not null default false
-);
+  was_deleted boolean not null default false,
+  -- Rises with whatever its members must look at.
+  version bigint not null default 0,
+  -- The open streams when it was last settled; see open_streams.
+  settled_with text not null default ''
+) with (fillfactor = 70);
 
 -- One that lives for each identity. A digest, since an index takes no text of any length.
 create unique index watch_group_identity on plumbline.watch_group
@@ -130,6 +135,25 @@ $$;
 create trigger lane_begins_anew before update of fence on plumbline.group_lane
   for each row when (new.fence > old.fence) execute function plumbline.lane_begins_anew();
 
+-- Closed streams of which something may be left in the log: few at any time.
+create index stream_ending on plumbline.stream (id) where closed_at is not null and removed_at is null;
+
+-- Tells the members of groups to look. The rows of the groups are the caller's, locked.
+create function plumbline.tell_of_groups(p_groups bigint[]) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update plumbline.watch_group set version = version + 1 where id = any (p_groups);
+  perform pg_notify('plumbline_watch_group', g::text) from unnest(p_groups) g;
+end
+$$;
+
+-- A text that is another one when other streams are open. One look at a thousand streams takes 0.3 ms, and is one for all
+-- groups that are asked for.
+create function plumbline.open_streams() returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select count(*) || '/' || coalesce(bit_xor(hashint8extended(id, 0)), 0) from plumbline.stream where closed_at is null
+$$;
+
 -- Open streams of the group's tenants that it has no lanes of.
 create function plumbline.missing_streams(p_group bigint) returns setof bigint
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -145,23 +169,43 @@ $$;
 
 -- Streams of the group that will bring it nothing any more: closed, all of it in the log, and confirmed in every lane.
 create function plumbline.ended_streams(p_group bigint) returns setof bigint
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select s.id from plumbline.group_lane g join plumbline.stream s on s.id = g.stream
-  where g.watch_group = p_group and g.lane = 0 and s.closed_at is not null
-    and not exists (select from plumbline.outbox o where o.stream = s.id)
-    and not exists (select from plumbline.group_dead_letter d where d.watch_group = p_group and d.stream = s.id)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  -- Nothing of the group is looked at for those that are open.
+  closed constant bigint[] := array(
+    select id from plumbline.stream where closed_at is not null and removed_at is null);
+begin
+  return query select g.stream from plumbline.group_lane g
+  where g.watch_group = p_group and g.lane = 0 and g.stream = any (closed)
+    and not exists (select from plumbline.outbox o where o.stream = g.stream)
+    and not exists (select from plumbline.group_dead_letter d where d.watch_group = p_group and d.stream = g.stream)
     and not exists (
       select from plumbline.group_lane l join plumbline.frontier f on f.stream = l.stream
-      where l.watch_group = p_group and l.stream = s.id and coalesce(l.confirmed_seq, f.first_seq - 1) < f.last_seq)
+      where l.watch_group = p_group and l.stream = g.stream and coalesce(l.confirmed_seq, f.first_seq - 1) < f.last_seq);
+end
 $$;
 
--- Whether settle_group has something to do. It locks nothing: members ask for it again and again.
-create function plumbline.is_unsettled(p_group bigint) returns boolean
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select exists (select from plumbline.group_member where watch_group = p_group and expires_at <= clock_timestamp())
-    or exists (select from plumbline.group_lane
-      where watch_group = p_group and next_member is not null and hand_over_by <= clock_timestamp())
-    or exists (select from plumbline.missing_streams(p_group)) or exists (select from plumbline.ended_streams(p_group))
+-- Lanes of the group that were not handed over in time.
+create function plumbline.has_overdue_lanes(p_group bigint) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  select exists (select from plumbline.group_lane
+    where watch_group = p_group and next_member is not null and hand_over_by <= clock_timestamp())
+$$;
+
+-- Those of these groups that settle_due_group has something to do in, in an order of chance: processes that settle at once
+-- begin with different ones. It locks nothing and looks at no lane while nothing changes: all ask for it again and again.
+create function plumbline.unsettled_groups(p_groups bigint[]) returns setof bigint
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  streams constant text := plumbline.open_streams();
+begin
+  return query select g.id from plumbline.watch_group g
+  where g.id = any (p_groups) and g.ended_at = 'infinity' and (
+    g.settled_with <> streams
+    or exists (select from plumbline.group_member m where m.watch_group = g.id and m.expires_at <= clock_timestamp())
+    or plumbline.has_overdue_lanes(g.id) or exists (select from plumbline.ended_streams(g.id)))
+  order by random();
+end
 $$;
 
 -- How many lanes of each stream each member should have. Of each stream two members have the same number or one apart,
@@ -245,14 +289,18 @@ $$;
 create type plumbline.lane_move as (stream bigint, lane smallint, member bigint, is_taken boolean);
 
 -- Makes a group what it should be now. Members that have expired go; new streams get lanes, at their beginning; ended ones
--- lose them; and lanes are shared out. Free ones are taken at once; one that has a holder is wanted for five seconds, in
--- which its holder can be done with it, and then taken. The group's row is the caller's, locked.
-create function plumbline.settle_group(p_group bigint) returns void
+-- lose them; and when any of that was so, or a member has joined, lanes are shared out. Free ones are taken at once; one that
+-- has a holder is wanted for five seconds, in which its holder can be done with it, and then taken. The group's row is the
+-- caller's, locked.
+create function plumbline.settle_group(p_group bigint, p_has_joined boolean) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
   -- A constant: only so it bounds what is read from an index.
   now_at constant timestamptz := clock_timestamp();
+  -- Before the missing ones are looked for: one that is opened meanwhile has it settled once more.
+  streams constant text := plumbline.open_streams();
   ended constant bigint[] := array(select plumbline.ended_streams(p_group));
+  is_due boolean := p_has_joined or ended <> '{}' or plumbline.has_overdue_lanes(p_group);
   last_expiry timestamptz;
   moves plumbline.lane_move[];
 begin
@@ -263,12 +311,20 @@ begin
     returning expires_at
   )
   select max(expires_at) into last_expiry from gone;
+  is_due := is_due or last_expiry is not null;
   update plumbline.watch_group set idle_since = coalesce(last_expiry, now_at)
     where id = p_group and idle_since is null
       and not exists (select from plumbline.group_member where watch_group = p_group);
-  insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
-    select p_group, stream, lane, 0, 0
-    from plumbline.missing_streams(p_group) stream cross join generate_series(0, 15) lane;
+  update plumbline.watch_group set settled_with = streams where id = p_group and settled_with <> streams;
+  if found then
+    insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
+      select p_group, stream, lane, 0, 0
+      from plumbline.missing_streams(p_group) stream cross join generate_series(0, 15) lane;
+    is_due := is_due or found;
+  end if;
+  if not is_due then
+    return;
+  end if;
   with targets as materialized (
     select * from plumbline.lane_targets(p_group, ended)
   ), lacking as (
@@ -307,7 +363,18 @@ begin
       hand_over_by = case when m.member is not null then coalesce(l.hand_over_by, now_at + interval '5 seconds') end
     from unnest(moves) m
     where l.watch_group = p_group and l.stream = m.stream and l.lane = m.lane and not m.is_taken;
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform plumbline.tell_of_groups(array[p_group]);
+end
+$$;
+
+-- Settles a group if there is something to do, behind whoever does so now.
+create function plumbline.settle_due_group(p_group bigint) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from plumbline.watch_group where id = p_group and ended_at = 'infinity' for no key update;
+  if found and exists (select from plumbline.unsettled_groups(array[p_group])) then
+    perform plumbline.settle_group(p_group, false);
+  end if;
 end
 $$;
 
@@ -357,7 +424,7 @@ begin
   insert into plumbline.group_member (watch_group, expires_at) values (joined.id, clock_timestamp() + p_lease)
     returning id into member;
   update plumbline.watch_group set idle_since = null where id = joined.id and idle_since is not null;
-  perform plumbline.settle_group(joined.id);
+  perform plumbline.settle_group(joined.id, true);
   watch_group := joined.id;
   -- Of its last predecessor, unless that was deleted on purpose.
   select g.ended_at into lost_at from (
@@ -369,32 +436,15 @@ begin
 end
 $$;
 
--- Extends those of these members that live, returns them, and settles their groups. A group that is being settled by
--- another at this moment is left to that one: members are locked before groups here, so it must not wait for a group.
+-- Extends those of these members that live, and returns them. It waits for nobody who settles their groups.
 create function plumbline.renew_members(p_members bigint[], p_lease interval) returns setof bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
-declare
-  unsettled bigint;
-begin
-  return query with living as (
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  with living as (
     select m.id from plumbline.group_member m where m.id = any (p_members) and m.expires_at > clock_timestamp()
     order by m.id for no key update
-  ), renewed as (
-    update plumbline.group_member m set expires_at = clock_timestamp() + p_lease from living
-      where m.id = living.id returning m.id
   )
-  select id from renewed;
-  for unsettled in
-    select g.watch_group from (
-      select distinct m.watch_group from plumbline.group_member m where m.id = any (p_members)
-    ) g where plumbline.is_unsettled(g.watch_group) order by g.watch_group
-  loop
-    perform from plumbline.watch_group where id = unsettled and ended_at = 'infinity' for no key update skip locked;
-    if found then
-      perform plumbline.settle_group(unsettled);
-    end if;
-  end loop;
-end
+  update plumbline.group_member m set expires_at = clock_timestamp() + p_lease from living
+    where m.id = living.id returning m.id
 $$;
 
 -- Keeps what was delivered and what is confirmed, of lanes that are held with these fences; -1 is nothing. Both only rise.
@@ -484,9 +534,12 @@ create function plumbline.nack_lanes(
 ) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
-  judged constant plumbline.judged_ack[] := plumbline.judge_acks(
-    p_audience, p_owner, p_tenants, p_is_all_but, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
+  judged plumbline.judged_ack[];
 begin
+  perform from plumbline.watch_group where id = any (p_groups) and audience = p_audience and owner = p_owner
+    order by id for no key update;
+  judged := plumbline.judge_acks(
+    p_audience, p_owner, p_tenants, p_is_all_but, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
   update plumbline.group_lane l
     set fence = l.fence + 1, delivered_seq = greatest(l.delivered_seq, n.seq),
       not_before = clock_timestamp() + n.delay_ms * interval '1 millisecond'
@@ -496,8 +549,8 @@ begin
         j (watch_group, stream, lane, fence, seq, position, result, delay_ms)
       where j.result = 'Acked' group by j.watch_group, j.stream, j.lane
     ) n where l.watch_group = n.watch_group and l.stream = n.stream and l.lane = n.lane;
-  perform pg_notify('plumbline_watch_group', g::text) from (
-    select distinct j.watch_group from unnest(judged) j where j.result = 'Acked') n (g);
+  perform plumbline.tell_of_groups(array(
+    select distinct j.watch_group from unnest(judged) j where j.result = 'Acked'));
   return query select j.result from unnest(judged) with ordinality j order by j.ordinality;
 end
 $$;
@@ -522,26 +575,25 @@ begin
       returning l.watch_group
   )
   select array_agg(distinct watch_group) into changed from released;
-  perform pg_notify('plumbline_watch_group', g::text) from unnest(changed) g;
+  perform plumbline.tell_of_groups(changed);
 end
 $$;
 
--- Ends a member, with what is to be kept of its lanes; others get them. Does nothing when it has ended.
-create function plumbline.leave_group(
-  p_member bigint, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[], p_delivered bigint[],
+-- Ends members, with what is to be kept of their lanes; those that have ended before are left out. Returns their groups,
+-- each once: others get the lanes when these are settled, by whomever.
+create function plumbline.leave_groups(
+  p_members bigint[], p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[], p_delivered bigint[],
   p_seqs bigint[], p_positions bigint[]
-) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+) returns setof bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
-  left_group bigint;
+  leaving constant bigint[] := array(
+    select m.id from plumbline.group_member m where m.id = any (p_members) order by m.id for no key update);
 begin
-  select g.id into left_group from plumbline.watch_group g
-    where g.id = (select watch_group from plumbline.group_member where id = p_member) for no key update;
   perform plumbline.mark_lanes(p_groups, p_streams, p_lanes, p_fences, p_delivered, p_seqs, p_positions);
-  delete from plumbline.group_member where id = p_member;
-  if found then
-    perform plumbline.settle_group(left_group);
-  end if;
+  -- Expired, not gone: so it is seen that there is something to settle, should whoever leaves not come to it.
+  update plumbline.group_member set expires_at = least(expires_at, clock_timestamp()) where id = any (leaving);
+  return query select distinct m.watch_group from plumbline.group_member m where m.id = any (leaving);
 end
 $$;
 
@@ -559,6 +611,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp set enab
 declare
   changed bigint[];
 begin
+  perform from plumbline.watch_group where id = any (p_groups) order by id for no key update;
   perform from unnest(p_groups, p_streams, p_lanes, p_fences) h (watch_group, stream, lane, fence)
     join plumbline.group_lane l
       on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
@@ -570,7 +623,7 @@ begin
       returning l.watch_group
   )
   select array_agg(distinct watch_group) into changed from begun;
-  perform pg_notify('plumbline_watch_group', g::text) from unnest(changed) g;
+  perform plumbline.tell_of_groups(changed);
 end
 $$;
 
@@ -585,8 +638,8 @@ declare
   held plumbline.group_lane;
 begin
   perform plumbline.assert_read_committed('parking an event');
-  -- One after the other in a group, since there is a limit. Before the lane: nobody waits for this with a lane.
-  perform pg_advisory_xact_lock(hashtextextended('plumbline/dead letters/' || p_group, 0));
+  -- One after the other in a group: there is a limit.
+  perform from plumbline.watch_group where id = p_group for no key update;
   select * into held from plumbline.group_lane
     where watch_group = p_group and stream = p_stream and lane = p_lane and fence = p_fence for no key update;
   if not found then
@@ -651,6 +704,8 @@ declare
   results text[];
   changed bigint[];
 begin
+  perform from plumbline.watch_group where id = any (p_groups) and audience = p_audience and owner = p_owner
+    order by id for no key update;
   with asked as materialized (
     select a.n, a.id, a.fence, g.id as watch_group
     from unnest(p_groups, p_streams, p_ids, p_fences) with ordinality a (watch_group, stream, id, fence, n)
@@ -673,17 +728,17 @@ begin
   )
   select array_agg(result order by n), array_agg(distinct watch_group) filter (where result = 'Acked')
     into results, changed from judged;
-  perform pg_notify('plumbline_watch_group', g::text) from unnest(changed) g;
+  perform plumbline.tell_of_groups(changed);
   return query select unnest(results);
 end
 $$;
 
--- Keeps what was done to a group by hand, and tells its members to look.
+-- Keeps what was done to a group by hand, and tells its members to look. The group's row is the caller's, locked.
 create function plumbline.note_group_action(p_group bigint, p_deed text, p_by text, p_reason text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   insert into plumbline.group_action (watch_group, deed, done_by, reason) values (p_group, p_deed, p_by, p_reason);
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform plumbline.tell_of_groups(array[p_group]);
 end
 $$;
 
@@ -694,6 +749,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   letter plumbline.group_dead_letter;
 begin
+  perform from plumbline.watch_group where id = p_group for no key update;
   update plumbline.group_dead_letter
     set fence = fence + (deliveries_left is null)::integer, deliveries_left = 3
     where watch_group = p_group and id = p_id returning * into letter;
@@ -712,6 +768,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   letter plumbline.group_dead_letter;
 begin
+  perform from plumbline.watch_group where id = p_group for no key update;
   delete from plumbline.group_dead_letter where watch_group = p_group and id = p_id returning * into letter;
   if not found then
     return false;
@@ -762,17 +819,18 @@ begin
 end
 $$;
 
--- Removes all that a group has but its row. That row is the caller's, locked.
-create function plumbline.end_group(p_group bigint, p_was_deleted boolean) returns void
+-- Removes all that groups have but their rows. Those are the caller's, locked.
+create function plumbline.end_groups(p_groups bigint[], p_was_deleted boolean) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  delete from plumbline.group_member where watch_group = p_group;
-  perform from plumbline.group_lane where watch_group = p_group order by stream, lane for update;
-  delete from plumbline.group_lane where watch_group = p_group;
-  perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
-  delete from plumbline.group_dead_letter where watch_group = p_group;
-  update plumbline.watch_group set ended_at = clock_timestamp(), was_deleted = p_was_deleted where id = p_group;
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform from plumbline.group_member where watch_group = any (p_groups) order by id for update;
+  delete from plumbline.group_member where watch_group = any (p_groups);
+  perform from plumbline.group_lane where watch_group = any (p_groups) order by watch_group, stream, lane for update;
+  delete from plumbline.group_lane where watch_group = any (p_groups);
+  perform from plumbline.group_dead_letter where watch_group = any (p_groups) order by id for update;
+  delete from plumbline.group_dead_letter where watch_group = any (p_groups);
+  update plumbline.watch_group set ended_at = clock_timestamp(), was_deleted = p_was_deleted where id = any (p_groups);
+  perform plumbline.tell_of_groups(p_groups);
 end
 $$;
 
@@ -784,7 +842,7 @@ begin
   if not found then
     return false;
   end if;
-  perform plumbline.end_group(p_group, true);
+  perform plumbline.end_groups(array[p_group], true);
   perform plumbline.note_group_action(p_group, 'delete', p_by, p_reason);
   return true;
 end
@@ -801,7 +859,7 @@ declare
       select from plumbline.group_member m where m.watch_group = g.id and m.expires_at > clock_timestamp())
     order by g.id limit 100 for no key update skip locked);
 begin
-  perform plumbline.settle_group(g) from unnest(abandoned) g;
+  perform plumbline.settle_group(g, false) from unnest(abandoned) g;
   return (select count(*) from plumbline.watch_group where id = any (abandoned) and idle_since is not null);
 end
 $$;
@@ -815,7 +873,7 @@ declare
     select id from plumbline.watch_group where ended_at = 'infinity' and idle_since <= clock_timestamp() - p_idle
     order by id limit 100 for no key update skip locked);
 begin
-  perform plumbline.end_group(g, false) from unnest(idle) g;
+  perform plumbline.end_groups(idle, false);
   return cardinality(idle);
 end
 $$;
@@ -830,6 +888,7 @@ declare
     select id from plumbline.watch_group where ended_at <= too_old order by id limit 100 for update skip locked);
   deeds constant bigint[] := array(select id from plumbline.group_action where at <= too_old order by id limit 1000);
 begin
+  perform from plumbline.group_action where id = any (deeds) or watch_group = any (ended) order by id for update;
   -- What was done to a group goes with it, its end too.
   delete from plumbline.group_action where id = any (deeds) or watch_group = any (ended);
   delete from plumbline.watch_group where id = any (ended);
@@ -849,7 +908,7 @@ begin
   delete from plumbline.group_lane where watch_group = any (groups) and stream = new.id;
   perform from plumbline.group_dead_letter where stream = new.id order by id for update;
   delete from plumbline.group_dead_letter where stream = new.id;
-  perform pg_notify('plumbline_watch_group', g::text) from unnest(groups) g;
+  perform plumbline.tell_of_groups(groups);
   return null;
 end
 $$;
@@ -857,8 +916,10 @@ $$;
 create trigger groups_forget_stream after update of removed_at on plumbline.stream
   for each row when (new.removed_at is not null) execute function plumbline.groups_forget_stream();
 
-grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
-  plumbline.nack_lanes, plumbline.note_group_failure, plumbline.begin_lanes_anew, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event,
-  plumbline.deliver_dead_letters, plumbline.end_retries, plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
+grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.unsettled_groups,
+  plumbline.settle_due_group, plumbline.mark_lanes, plumbline.ack_lanes, plumbline.nack_lanes, plumbline.release_lanes,
+  plumbline.leave_groups, plumbline.note_group_failure, plumbline.begin_lanes_anew, plumbline.park_event,
+  plumbline.deliver_dead_letters, plumbline.end_retries,
+  plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
   plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
   plumbline.forget_ended_groups to plumbline_server;

@@ -43,6 +43,13 @@ describe('the key of DATA_DIR', () => {
     expect(await readdir(join(dataDir, 'keys'))).toEqual(['development.jwk.json']);
   });
 
+  test('signs nothing where an issuer does', async () => {
+    const env = { TOKEN_ISSUER: 'https://id.example', TOKEN_JWKS_URL: 'https://id.example/keys' };
+    const { code, errors } = await runScript('token', ['--role', 'admin'], env);
+    expect([code, errors]).toEqual([1, 'TOKEN_ISSUER is set: tokens are made by https://id.example\n']);
+    expect(await readdir(dataDir)).toEqual([]);
+  });
+
   test('is readable by its owner alone, and is never given away', async () => {
     const { jwks } = await loadDevelopmentIdentity(dataDir);
     expect([await modeOf('keys'), await modeOf('keys', 'development.jwk.json')]).toEqual(['700', '600']);

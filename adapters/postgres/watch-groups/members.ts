@@ -21,9 +21,12 @@ type Members = Pick<
   WatchGroups,
   | 'join'
   | 'renew'
+  | 'unsettled'
+  | 'settle'
   | 'deletions'
   | 'lanes'
-  | 'shapes'
+  | 'versions'
+  | 'withLanes'
   | 'confirmedPoints'
   | 'mark'
   | 'release'
@@ -38,6 +41,7 @@ type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & {
   readonly position: bigint | null;
 };
 type RetryRow = Retry & Omit<HeldLane, 'fence'>;
+type GroupRow = { readonly group: bigint };
 type PointRow = HeldLane & { readonly seq: bigint; readonly position: bigint };
 
 export function groupMembers(sql: Sql): Members {
@@ -74,6 +78,18 @@ export function groupMembers(sql: Sql): Members {
       return rows.map(({ member }) => member);
     },
 
+    async unsettled(groups: readonly bigint[]): Promise<readonly bigint[]> {
+      if (groups.length === 0) return [];
+      const rows = await guarded(
+        'watch groups',
+        () => sql<GroupRow[]>`
+        select watch_group as "group" from plumbline.unsettled_groups(${groups.map(String)}::bigint[]) watch_group`,
+      );
+      return rows.map(({ group }) => group);
+    },
+
+    settle,
+
     async lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]> {
       if (members.length === 0) return [];
       const ids = members.map(String);
@@ -102,19 +118,26 @@ export function groupMembers(sql: Sql): Members {
       }));
     },
 
-    async shapes(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, string>> {
+    async versions(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>> {
       if (groups.length === 0) return new Map();
-      // Fences rise with all that is assigned or set, and streams that come or go change the count.
       const rows = await guarded(
         'watch groups',
-        () => sql<{ group: bigint; shape: string }[]>`
-        select l.watch_group as "group", concat_ws('/', count(*), sum(l.fence),
-          sum(hashint8(l.stream * 16 + l.lane)) filter (where l.next_member is not null),
-          (select concat_ws('.', count(*), sum(d.fence), sum(hashint8(d.id))) from plumbline.group_dead_letter d
-            where d.watch_group = l.watch_group and d.deliveries_left is not null)) as shape
-        from plumbline.group_lane l where l.watch_group = any (${groups.map(String)}::bigint[]) group by l.watch_group`,
+        () => sql<(GroupRow & { readonly version: bigint })[]>`
+        select id as "group", version from plumbline.watch_group
+        where id = any (${groups.map(String)}::bigint[]) and ended_at = 'infinity'`,
       );
-      return new Map(rows.map(({ group, shape }) => [group, shape]));
+      return new Map(rows.map(({ group, version }) => [group, version]));
+    },
+
+    async withLanes(groups: readonly bigint[]): Promise<ReadonlySet<bigint>> {
+      if (groups.length === 0) return new Set();
+      const rows = await guarded(
+        'watch groups',
+        () => sql<GroupRow[]>`
+        select g.id as "group" from plumbline.watch_group g where g.id = any (${groups.map(String)}::bigint[])
+          and exists (select from plumbline.group_lane l where l.watch_group = g.id and l.lane = 0)`,
+      );
+      return new Set(rows.map(({ group }) => group));
     },
 
     async confirmedPoints(lanes: readonly HeldLane[]): ReturnType<WatchGroups['confirmedPoints']> {
@@ -173,17 +196,23 @@ export function groupMembers(sql: Sql): Members {
       );
     },
 
-    async leave(member: bigint, marks: readonly LaneMark[]): Promise<void> {
+    async leave(members: readonly bigint[], marks: readonly LaneMark[]): Promise<void> {
+      if (members.length === 0) return;
       const m = markColumns(marks);
-      await guarded(
+      const left = await guarded(
         'watch groups',
-        () => sql`
-        select plumbline.leave_group(${String(member)}::bigint, ${m.groups}::bigint[], ${m.streams}::bigint[],
-          ${m.lanes}::bigint[], ${m.fences}::bigint[], ${m.delivered}::bigint[], ${m.seqs}::bigint[],
-          ${m.positions}::bigint[])`,
+        () => sql<GroupRow[]>`
+        select watch_group as "group" from plumbline.leave_groups(${members.map(String)}::bigint[],
+          ${m.groups}::bigint[], ${m.streams}::bigint[], ${m.lanes}::bigint[], ${m.fences}::bigint[],
+          ${m.delivered}::bigint[], ${m.seqs}::bigint[], ${m.positions}::bigint[]) watch_group`,
       );
+      for (const { group } of left) await settle(group);
     },
   };
+
+  async function settle(group: bigint): Promise<void> {
+    await guarded('watch groups', () => sql`select plumbline.settle_due_group(${String(group)}::bigint)`);
+  }
 }
 
 /** The canonical form that tells groups apart. */

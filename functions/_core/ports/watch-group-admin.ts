@@ -21,8 +21,8 @@ export interface LanePlace {
 export interface LaneState extends LanePlace {
   readonly tenant: string;
   readonly member: bigint | undefined;
-  /** How many events of the stream are behind the confirmed one, of whatever lane. */
-  readonly lag: bigint;
+  /** How many events its stream has behind the confirmed one, of all lanes. A holder tells within 3 s what was of no concern. */
+  readonly streamLag: bigint;
   /** Since when something is delivered and not confirmed. */
   readonly unackedSince: Date | undefined;
 }
@@ -36,8 +36,8 @@ export interface GroupState extends GroupIdentity {
   /** Since when it has no members. */
   readonly idleSince: Date | undefined;
   readonly members: readonly { readonly member: bigint; readonly joinedAt: Date; readonly lanes: number }[];
-  /** The most that any of its streams is behind. */
-  readonly lag: bigint;
+  /** The most that any of its lanes has. */
+  readonly streamLag: bigint;
   readonly oldestUnacked: Date | undefined;
   readonly deadLetters: number;
 }
@@ -54,8 +54,8 @@ export interface GroupQuery {
 export interface WatchGroupTotals {
   readonly groups: number;
   readonly members: number;
-  /** The most that any of them is behind, in events. */
-  readonly lag: number;
+  /** The most that any of them has. */
+  readonly streamLag: number;
   /** How long something has been delivered at the most, and nothing confirmed. */
   readonly oldestUnackedSeconds: number;
   /** Counted to 10,000. */

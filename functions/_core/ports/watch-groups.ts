@@ -148,12 +148,20 @@ export interface WatchGroups {
    */
   join(request: JoinRequest): Promise<Membership>;
 
-  /**
-   * Keeps members alive; those that are not returned have lost everything. Lanes of members that are not alive any more,
-   * in the groups of these, are shared out; new streams get their lanes, and ended ones, all of which is confirmed in every
-   * lane, lose them.
-   */
+  /** Keeps members alive; those that are not returned have lost everything. Waits for nobody who settles a group. */
   renew(members: readonly bigint[], leaseMs: number): Promise<readonly bigint[]>;
+
+  /**
+   * Those of these groups that are to be settled: members are not alive any more, streams are new or ended, lanes were not
+   * handed over in time. Costs nothing by the lane while nothing changes.
+   */
+  unsettled(groups: readonly bigint[]): Promise<readonly bigint[]>;
+
+  /**
+   * Lanes of members that are not alive any more are shared out; new streams get their lanes, and ended ones, all of which is
+   * confirmed in every lane, lose them. Does nothing in a group that is settled, or has ended.
+   */
+  settle(group: bigint): Promise<void>;
 
   /** Of these groups those that were deleted. */
   deletions(groups: readonly bigint[]): Promise<readonly GroupDeletion[]>;
@@ -162,10 +170,13 @@ export interface WatchGroups {
   lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]>;
 
   /**
-   * A text for each of these groups that has lanes: another one once anything was assigned, wanted, asked for again or set
-   * by hand in it. Costs little beside `lanes`.
+   * A number for each of these groups that lives: a higher one once anything was assigned, wanted, asked for again or set by
+   * hand in it. Costs nothing by the lane.
    */
-  shapes(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>;
+  versions(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>>;
+
+  /** Those of these groups that have lanes, whoever holds them. */
+  withLanes(groups: readonly bigint[]): Promise<ReadonlySet<bigint>>;
 
   /** Where these lanes are confirmed up to now, for those still held with this fence. */
   confirmedPoints(lanes: readonly HeldLane[]): Promise<readonly (HeldLane & { readonly confirmed: LogPoint })[]>;
@@ -176,8 +187,11 @@ export interface WatchGroups {
   /** Hands lanes over to who waits for them. A lane that nobody waits for any more stays with its holder, as it is. */
   release(lanes: readonly HeldLane[]): Promise<void>;
 
-  /** The member ends. What it was delivered and has not confirmed is delivered to others. */
-  leave(member: bigint, marks: readonly LaneMark[]): Promise<void>;
+  /**
+   * The members end, and their groups are settled, each once. What they were delivered and have not confirmed is delivered
+   * to others.
+   */
+  leave(members: readonly bigint[], marks: readonly LaneMark[]): Promise<void>;
 
   /** Lanes begin anew at their holder: what was delivered on them can be confirmed no more. */
   beginAnew(lanes: readonly HeldLane[]): Promise<void>;

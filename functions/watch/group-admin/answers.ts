@@ -6,7 +6,7 @@ import { type DeadLetter, MAX_DEAD_LETTERS } from '#core/ports/watch-groups.ts';
 
 export function groupAnswer(group: GroupState): JsonObject {
   const { name, owner, tenants, selection, failure, createdAt, idleSince, members } = group;
-  const { lag, oldestUnacked, deadLetters } = group;
+  const { streamLag, oldestUnacked, deadLetters } = group;
   return {
     name,
     owner,
@@ -16,7 +16,7 @@ export function groupAnswer(group: GroupState): JsonObject {
     createdAt: createdAt.toISOString(),
     ...(idleSince && { idleSince: idleSince.toISOString() }),
     members: members.length,
-    lag: Number(lag),
+    streamLag: Number(streamLag),
     ...(oldestUnacked && { oldestUnacked: oldestUnacked.toISOString() }),
     deadLetters,
     // Lanes that would have another one stand still.
@@ -33,12 +33,12 @@ export function membersAnswer({ members }: GroupState): JsonValue {
 }
 
 export function laneAnswer(state: LaneState): JsonObject {
-  const { tenant, member, lag, unackedSince } = state;
+  const { tenant, member, streamLag, unackedSince } = state;
   return {
     lane: laneText(state),
     tenant,
     ...(member !== undefined && { member: String(member) }),
-    lag: Number(lag),
+    streamLag: Number(streamLag),
     ...(unackedSince && { unackedSince: unackedSince.toISOString() }),
   };
 }

@@ -1,26 +1,19 @@
 /**
  * The members of groups in this process, together: one call renews all of them, one asks for their lanes, one stores
- * their marks, one asks for the acks that other processes took.
+ * their marks, one asks for the acks that other processes took. Their groups are settled one by one, beside all that.
  */
 
 import type { CursorKeyRing } from '#core/ports/cursor-keys.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
 import { isUnavailable } from '#core/status-error.ts';
-import type {
-  DeadLetter,
-  DeadLetterRef,
-  HeldLane,
-  LaneMark,
-  Parking,
-  Retry,
-  WatchGroups,
-} from '#core/ports/watch-groups.ts';
+import type { DeadLetter, DeadLetterRef, HeldLane, Parking, Retry, WatchGroups } from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/groups/slots.ts';
+import { Slots } from '#functions/watch/slots.ts';
 import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
+import { Leaving } from '#functions/watch/groups/leaving.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
@@ -43,6 +36,8 @@ export interface CoordinatorDeps extends Omit<
 /** A renewal that fails is made again twice before it is too late. */
 export const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
+/** Lanes of who died are with others this long after its lease. */
+const SETTLE_MS = 2_000;
 const TICK_MS = 100;
 const DELIVERED_MARKS_MS = 250;
 /** What is of no concern to a group moves its position this often. */
@@ -62,9 +57,9 @@ export class GroupCoordinator {
   readonly keeper: GroupKeeper;
   readonly #deps: CoordinatorDeps;
   readonly #sessions = new GroupSessions();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #leaving: Leaving;
   readonly #lifetime = new AbortController();
-  readonly #jobs: Readonly<Record<'renew' | 'mark' | 'look' | 'reseal', Job>>;
+  readonly #jobs: Readonly<Record<'renew' | 'settle' | 'mark' | 'look' | 'reseal', Job>>;
   readonly #assignments: Assignments;
   readonly #ticker: NodeJS.Timeout;
   /** By group. */
@@ -73,6 +68,7 @@ export class GroupCoordinator {
   /** Ack tokens from before this moment may open no more. */
   #outdatedBeforeMs = -Infinity;
   #renewedAtMs = 0;
+  #settledAtMs = 0;
   #markedAtMs = 0;
   #movedAtMs = 0;
 
@@ -91,14 +87,15 @@ export class GroupCoordinator {
     const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
     this.#jobs = {
       renew: job(() => this.#renew()),
+      settle: job(() => this.#settle()),
       mark: job(() => this.#mark()),
       look: job(() => this.#look()),
       reseal: job(() => this.#reseal()),
     };
     const { signal } = this.#lifetime;
+    this.#leaving = new Leaving({ ...deps, marked: () => this.noteDeliveries() });
     this.#assignments = new Assignments({ ...deps, sessions: this.#sessions }, signal);
-    // A new tenant's lanes are made by a renewal.
-    deps.streams.onChange(() => this.#jobs.renew.ask(), signal);
+    deps.streams.onChange(() => this.#jobs.settle.ask(), signal);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
   }
 
@@ -142,7 +139,7 @@ export class GroupCoordinator {
     clearInterval(this.#ticker);
     this.#lifetime.abort();
     for (const job of [this.#assignments, ...Object.values(this.#jobs)]) job.stop();
-    await Promise.all(this.#leaving);
+    await this.#leaving.done();
   }
 
   #tick(): void {
@@ -154,6 +151,7 @@ export class GroupCoordinator {
       this.#renewedAtMs = nowMs;
       this.#jobs.renew.ask();
     }
+    if (nowMs - this.#settledAtMs >= SETTLE_MS) this.#jobs.settle.ask();
     if (nowMs - this.#markedAtMs >= DELIVERED_MARKS_MS) {
       this.#markedAtMs = nowMs;
       this.#jobs.mark.ask();
@@ -175,6 +173,17 @@ export class GroupCoordinator {
       else if (session) ended.push(session);
     }
     if (ended.length > 0) await this.#end(ended);
+  }
+
+  /** A statement for each group: none waits for all of them, and one that fails holds up no other. */
+  async #settle(): Promise<void> {
+    this.#settledAtMs = performance.now();
+    const failures: unknown[] = [];
+    for (const group of await this.#deps.groups.unsettled(this.#sessions.groups)) {
+      if (this.#lifetime.signal.aborted) return;
+      await this.#deps.groups.settle(group).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Their memberships are over, in the database. */
@@ -253,6 +262,9 @@ export class GroupCoordinator {
       return await this.#deps.groups.deliverDeadLetters(member, retries);
     } catch (error) {
       await this.#failed(error);
+      // They may have been counted as delivered, with other fences.
+      const session = this.#sessions.find(member);
+      if (session) this.#assignments.reload([session.membership.group]);
       return undefined;
     }
   }
@@ -267,19 +279,6 @@ export class GroupCoordinator {
     if (!session) return;
     this.#sessions.remove(session);
     const marks = session.lanes.takeMarks(true).map(({ mark }) => mark);
-    const leaving = this.#leave(member, marks);
-    this.#leaving.add(leaving);
-    void leaving.then(() => this.#leaving.delete(leaving));
-  }
-
-  async #leave(member: bigint, marks: readonly LaneMark[]): Promise<void> {
-    try {
-      // Behind those that are on their way: what they say of its lanes would come too late.
-      await this.noteDeliveries();
-      await this.#deps.groups.leave(member, marks);
-    } catch (error) {
-      // A lease that cannot be given back ends by itself.
-      this.#deps.onError(error);
-    }
+    this.#leaving.add(member, marks);
   }
 }

@@ -7,7 +7,7 @@ import type { SseSink } from '#core/ports/sse.ts';
 import type { DeadLetter, Membership, Parking, Retry } from '#core/ports/watch-groups.ts';
 import type { Lane, LaneLimits } from '#functions/watch/groups/lane.ts';
 import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import type { Slots } from '#functions/watch/groups/slots.ts';
+import type { Slots } from '#functions/watch/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { Tails } from '#functions/watch/tails.ts';
 
@@ -40,6 +40,8 @@ export interface GroupSessionDeps {
   readonly membership: Membership;
   readonly audience: Audience;
   readonly tenants: TenantSet;
+  /** By the client, one by one. */
+  readonly tenantsAreNamed: boolean;
   readonly selection: Selection;
   readonly limits: LaneLimits;
   readonly ackWaitMs: number;

@@ -6,7 +6,7 @@ import { laneOf } from '#core/lane.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/groups/slots.ts';
+import { Slots } from '#functions/watch/slots.ts';
 import { GroupSession } from '#functions/watch/groups/session.ts';
 import { createSelection } from '#functions/watch/selection.ts';
 import { Tails } from '#functions/watch/tails.ts';
@@ -37,9 +37,11 @@ export interface TestMember {
 export interface MemberOptions {
   readonly leaseMs?: number;
   readonly window?: number;
+  /** @default true */
+  readonly tenantsAreNamed?: boolean;
 }
 
-export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}): TestMember {
+export function testMember({ leaseMs = 60_000, window = 64, tenantsAreNamed = true }: MemberOptions = {}): TestMember {
   const log = fakeLog();
   const sent: string[] = [];
   const errors: unknown[] = [];
@@ -84,6 +86,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     membership: { group: 1n, member: 1n, isNew: true, droppedAt: undefined },
     audience: 'public',
     tenants: ['t1'],
+    tenantsAreNamed,
     selection: createSelection({}),
     limits: { window, maxAttempts: 16 },
     ackWaitMs: 30_000,
