@@ -73,7 +73,7 @@ create index group_lane_streams on plumbline.group_lane (watch_group, stream) wh
 create index group_lane_groups on plumbline.group_lane (stream) where lane = 0;
 create index group_lane_wanted on plumbline.group_lane (watch_group) where next_member is not null;
 
--- Events that were delivered too often: out of their lane, kept until they are delivered again, skipped, or their stream
+-- Events that were delivered too often, and were parked: out of their lane, kept until they are delivered again, skipped, or their stream
 -- or group is gone.
 create table plumbline.group_dead_letter (
   id bigint generated always as identity primary key,
@@ -712,13 +712,13 @@ begin
     left join plumbline.watch_group g
       on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner and g.ended_at = 'infinity'
       and exists (select from plumbline.stream s where s.id = a.stream and (s.tenant = any (p_tenants)) <> p_is_all_but)
-  ), letters as materialized (
+  ), dead_letters as materialized (
     select d.id, d.fence from plumbline.group_dead_letter d
     where (d.watch_group, d.id) in (select watch_group, id from asked) order by d.id for update
   ), judged as materialized (
     select a.n, a.id, a.watch_group, case when a.watch_group is null then 'Unknown' when l.id is null then 'Duplicate'
       when l.fence = a.fence then 'Acked' else 'Fenced' end as result
-    from asked a left join letters l on l.id = a.id and a.watch_group is not null
+    from asked a left join dead_letters l on l.id = a.id and a.watch_group is not null
   ), confirmed as (
     delete from plumbline.group_dead_letter d
       where p_is_confirmed and d.id in (select id from judged where result = 'Acked')
@@ -747,34 +747,34 @@ $$;
 create function plumbline.retry_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  letter plumbline.group_dead_letter;
+  dead_letter plumbline.group_dead_letter;
 begin
   perform from plumbline.watch_group where id = p_group for no key update;
   update plumbline.group_dead_letter
     set fence = fence + (deliveries_left is null)::integer, deliveries_left = 3
-    where watch_group = p_group and id = p_id returning * into letter;
+    where watch_group = p_group and id = p_id returning * into dead_letter;
   if not found then
     return false;
   end if;
   perform plumbline.note_group_action(
-    p_group, format('retry of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
+    p_group, format('retry of event %s of stream %s', dead_letter.seq, dead_letter.stream), p_by, p_reason);
   return true;
 end
 $$;
 
--- Gives a parked event up; false when there is none.
+-- Gives a dead letter up; false when there is none.
 create function plumbline.skip_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  letter plumbline.group_dead_letter;
+  dead_letter plumbline.group_dead_letter;
 begin
   perform from plumbline.watch_group where id = p_group for no key update;
-  delete from plumbline.group_dead_letter where watch_group = p_group and id = p_id returning * into letter;
+  delete from plumbline.group_dead_letter where watch_group = p_group and id = p_id returning * into dead_letter;
   if not found then
     return false;
   end if;
   perform plumbline.note_group_action(
-    p_group, format('skip of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
+    p_group, format('skip of event %s of stream %s', dead_letter.seq, dead_letter.stream), p_by, p_reason);
   return true;
 end
 $$;
@@ -814,7 +814,7 @@ begin
   end if;
   perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
   delete from plumbline.group_dead_letter where watch_group = p_group;
-  perform plumbline.note_group_action(p_group, 'reset: parked events are forgotten', p_by, p_reason);
+  perform plumbline.note_group_action(p_group, 'reset: dead letters are forgotten', p_by, p_reason);
   return true;
 end
 $$;
@@ -834,7 +834,7 @@ begin
 end
 $$;
 
--- Ends a group by hand: its members, positions and parked events are gone. False when it is gone already.
+-- Ends a group by hand: its members, positions and dead letters are gone. False when it is gone already.
 create function plumbline.delete_group(p_group bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin

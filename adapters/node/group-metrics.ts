@@ -35,7 +35,7 @@ export function createGroupMetrics(registry: Registry, readTotals: () => Promise
     'How long a member of a watch group has left a delivery unacked at the most',
     ({ oldestUnackedSeconds }) => oldestUnackedSeconds,
   );
-  gauge('plumbline_group_dead_letters', 'Parked events of watch groups, up to 10,000', (totals) => totals.deadLetters);
+  gauge('plumbline_group_dead_letters', 'Dead letters of watch groups, up to 10,000', (totals) => totals.deadLetters);
 
   return {
     redeliveries: new Counter({

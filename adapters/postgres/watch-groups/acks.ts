@@ -37,23 +37,23 @@ export function groupAcks(sql: Sql): Acks {
       return rows.map(({ result }) => result);
     },
 
-    ackDeadLetters: (acker: Acker, letters: readonly DeadLetterRef[]) => endRetries(acker, letters, true),
-    nackDeadLetters: (acker: Acker, letters: readonly DeadLetterRef[]) => endRetries(acker, letters, false),
+    ackDeadLetters: (acker: Acker, deadLetters: readonly DeadLetterRef[]) => endRetries(acker, deadLetters, true),
+    nackDeadLetters: (acker: Acker, deadLetters: readonly DeadLetterRef[]) => endRetries(acker, deadLetters, false),
   };
 
   async function endRetries(
     { audience, owner, tenants }: Acker,
-    letters: readonly DeadLetterRef[],
+    deadLetters: readonly DeadLetterRef[],
     isConfirmed: boolean,
   ): Promise<readonly AckResult[]> {
-    if (letters.length === 0) return [];
+    if (deadLetters.length === 0) return [];
     const t = tenantColumns(tenants);
     const rows = await guarded(
       'acks',
       () => sql<ResultRow[]>`
       select result from plumbline.end_retries(${audience}, ${owner}, ${t.names}::text[], ${t.isAllBut},
-        ${letters.map(({ group }) => String(group))}::bigint[], ${letters.map(({ stream }) => String(stream))}::bigint[],
-        ${letters.map(({ id }) => String(id))}::bigint[], ${letters.map(({ fence }) => String(fence))}::bigint[],
+        ${deadLetters.map(({ group }) => String(group))}::bigint[], ${deadLetters.map(({ stream }) => String(stream))}::bigint[],
+        ${deadLetters.map(({ id }) => String(id))}::bigint[], ${deadLetters.map(({ fence }) => String(fence))}::bigint[],
         ${isConfirmed}) result`,
     );
     return rows.map(({ result }) => result);

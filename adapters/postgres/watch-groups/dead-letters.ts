@@ -26,7 +26,7 @@ type DeadLetterRow = Omit<DeadLetter, 'point'> & {
 };
 
 /** Of a dead letter `d` in a stream `s`. */
-function letterColumns(sql: Sql): Fragment {
+function deadLetterColumns(sql: Sql): Fragment {
   return sql`d.watch_group as "group", d.id, d.stream, d.lane, d.seq, d.position, s.tenant, d.event, d.type, d.attempts,
     d.reason, d.fence, d.parked_at as "parkedAt"`;
 }
@@ -56,7 +56,7 @@ export function groupDeadLetters(sql: Sql): DeadLetters {
       const rows = await guarded(
         'dead letters',
         () => sql<DeadLetterRow[]>`
-        select ${letterColumns(sql)} from plumbline.deliver_dead_letters(${String(member)}::bigint,
+        select ${deadLetterColumns(sql)} from plumbline.deliver_dead_letters(${String(member)}::bigint,
           ${retries.map(({ id }) => String(id))}::bigint[], ${retries.map(({ fence }) => String(fence))}::bigint[],
           ${PAGE_BYTES}) d join plumbline.stream s on s.id = d.stream
         order by d.id`,
@@ -71,7 +71,7 @@ export function groupDeadLetters(sql: Sql): DeadLetters {
         select * from (
           select *, count(*) over () as found, sum(octet_length(event)) over (order by id) - octet_length(event) as ahead
           from (
-            select ${letterColumns(sql)} from plumbline.group_dead_letter d join plumbline.stream s on s.id = d.stream
+            select ${deadLetterColumns(sql)} from plumbline.group_dead_letter d join plumbline.stream s on s.id = d.stream
             where d.watch_group = ${String(group)}::bigint and d.id > ${String(after)}::bigint
             order by d.id limit ${limit + 1}
           ) l

@@ -1,5 +1,6 @@
 /**
- * PORT. Groups as those see them who look after them: how far they are, what was parked, and what is done to them by hand.
+ * PORT. Groups as those see them who look after them: how far they are, their dead letters, and what is done to them by
+ * hand.
  * Reasons are kept.
  */
 
@@ -88,11 +89,11 @@ export interface WatchGroupAdmin {
    */
   seek(group: bigint, to: 'earliest' | 'now' | ReadonlyMap<bigint, LogPoint>, act: AdminAct): Promise<void>;
   /**
-   * As if it were new: all lanes begin anew at the oldest event, and parked events are forgotten. Its members stay.
+   * As if it were new: all lanes begin anew at the oldest event, and dead letters are forgotten. Its members stay.
    * @throws {StatusError} NotFound when the group is gone.
    */
   reset(group: bigint, act: AdminAct): Promise<void>;
-  /** Members are ended; positions and parked events are gone. */
+  /** Members are ended; positions and dead letters are gone. */
   delete(group: bigint, act: AdminAct): Promise<boolean>;
 
   /** Drops groups that nobody has been a member of for so long, a few at a time. Returns how many in all. */

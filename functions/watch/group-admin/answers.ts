@@ -43,12 +43,12 @@ export function laneAnswer(state: LaneState): JsonObject {
   };
 }
 
-export function deadLetterAnswer(letter: DeadLetter): JsonObject {
-  const { id, tenant, point, type, attempts, reason, parkedAt, event } = letter;
+export function deadLetterAnswer(deadLetter: DeadLetter): JsonObject {
+  const { id, tenant, point, type, attempts, reason, parkedAt, event } = deadLetter;
   return {
     id: String(id),
     tenant,
-    lane: laneText(letter),
+    lane: laneText(deadLetter),
     seq: String(point.seq),
     type,
     attempts,

@@ -23,9 +23,9 @@ type DeadLetterAck = Extract<Acked, { of: 'deadLetter' }>;
 /** A token of a key that is not kept any more is as good as one of an older fence: what it was of comes again. */
 interface Opened<Lane extends Ack> {
   readonly lanes: readonly Lane[];
-  readonly letters: readonly DeadLetterAck[];
+  readonly deadLetters: readonly DeadLetterAck[];
   /** What becomes of each token, in their order. */
-  merge(lanes: readonly AckResult[], letters: readonly AckResult[]): readonly AckResult[];
+  merge(lanes: readonly AckResult[], deadLetters: readonly AckResult[]): readonly AckResult[];
 }
 
 /**
@@ -53,24 +53,30 @@ export async function answerAcks(deps: AnswerAcksDeps, c: Context<HttpEnv>): Pro
 async function confirm(
   { hub, groups }: AnswerAcksDeps,
   acker: Acker,
-  { lanes, letters, merge }: Opened<Ack>,
+  { lanes, deadLetters, merge }: Opened<Ack>,
 ): Promise<readonly AckResult[]> {
-  const [ofLanes, ofLetters] = await Promise.all([groups.ack(acker, lanes), groups.ackDeadLetters(acker, letters)]);
+  const [ofLanes, ofDeadLetters] = await Promise.all([
+    groups.ack(acker, lanes),
+    groups.ackDeadLetters(acker, deadLetters),
+  ]);
   hub.groups.confirmed(lanes.filter((_, index) => ofLanes[index] === 'Acked'));
-  hub.groups.deadLettersDone(letters.filter((_, index) => ofLetters[index] === 'Acked'));
-  return merge(ofLanes, ofLetters);
+  hub.groups.deadLettersDone(deadLetters.filter((_, index) => ofDeadLetters[index] === 'Acked'));
+  return merge(ofLanes, ofDeadLetters);
 }
 
 async function refuse(
   { hub, groups }: AnswerAcksDeps,
   acker: Acker,
-  { lanes, letters, merge }: Opened<Nack>,
+  { lanes, deadLetters, merge }: Opened<Nack>,
 ): Promise<readonly AckResult[]> {
   if (lanes.length > 0) await hub.groups.noteDeliveries();
-  const [ofLanes, ofLetters] = await Promise.all([groups.nack(acker, lanes), groups.nackDeadLetters(acker, letters)]);
+  const [ofLanes, ofDeadLetters] = await Promise.all([
+    groups.nack(acker, lanes),
+    groups.nackDeadLetters(acker, deadLetters),
+  ]);
   hub.groups.begunAnew(lanes.filter((_, index) => ofLanes[index] === 'Acked'));
-  hub.groups.deadLettersDone(letters.filter((_, index) => ofLetters[index] === 'Acked'));
-  return merge(ofLanes, ofLetters);
+  hub.groups.deadLettersDone(deadLetters.filter((_, index) => ofDeadLetters[index] === 'Acked'));
+  return merge(ofLanes, ofDeadLetters);
 }
 
 function openToken(tokens: AckTokens, token: string, audience: Audience, path: string): Acked | undefined {
@@ -85,12 +91,12 @@ function sort<Lane extends Ack>(
   opened: readonly ((Lane & { readonly of: 'lane' }) | DeadLetterAck | undefined)[],
 ): Opened<Lane> {
   const lanes = opened.filter((acked) => acked?.of === 'lane');
-  const letters = opened.filter((acked) => acked?.of === 'deadLetter');
+  const deadLetters = opened.filter((acked) => acked?.of === 'deadLetter');
   return {
     lanes,
-    letters,
-    merge(ofLanes, ofLetters) {
-      const next = { lane: ofLanes.values(), deadLetter: ofLetters.values() };
+    deadLetters,
+    merge(ofLanes, ofDeadLetters) {
+      const next = { lane: ofLanes.values(), deadLetter: ofDeadLetters.values() };
       return opened.map((acked) => (acked ? (next[acked.of].next().value ?? 'Unknown') : 'Fenced'));
     },
   };

@@ -219,8 +219,8 @@ export class GroupCoordinator {
     const lanes = sessions.flatMap((session) => session.lanes.awaited(beforeMs));
     await this.#deps.groups.beginAnew(lanes);
     this.begunAnew(lanes);
-    const withLetters = sessions.filter((session) => session.lanes.deadLetters.forgetSent(beforeMs));
-    this.#assignments.reload(withLetters.map(({ membership }) => membership.group));
+    const withDeadLetters = sessions.filter((session) => session.lanes.deadLetters.forgetSent(beforeMs));
+    this.#assignments.reload(withDeadLetters.map(({ membership }) => membership.group));
   }
 
   async #park(lane: Lane, parking: Parking): Promise<void> {

@@ -10,7 +10,7 @@ import type { AssignedLane, HeldLane } from '#core/ports/watch-groups.ts';
 export interface LaneLimits {
   /** The most events that are delivered and not acked. */
   readonly window: number;
-  /** An event is delivered this often, then it is parked. */
+  /** An event is delivered this often, then it is parked: it becomes a dead letter. */
   readonly maxAttempts: number;
 }
 

@@ -3,7 +3,7 @@
 import type { AssignedLane, Retry } from '#core/ports/watch-groups.ts';
 import type { Delivery } from '#functions/watch/groups/lane.ts';
 
-interface SentLetter extends Delivery {
+interface SentDeadLetter extends Delivery {
   /** As clients see it. */
   readonly lane: string;
   readonly fence: bigint;
@@ -11,7 +11,7 @@ interface SentLetter extends Delivery {
 
 export class MemberDeadLetters {
   readonly #due = new Map<bigint, Retry>();
-  readonly #sent = new Map<bigint, SentLetter>();
+  readonly #sent = new Map<bigint, SentDeadLetter>();
 
   get sentCount(): number {
     return this.#sent.size;
@@ -59,11 +59,11 @@ export class MemberDeadLetters {
     }
   }
 
-  sent(id: bigint, letter: SentLetter): void {
+  sent(id: bigint, deadLetter: SentDeadLetter): void {
     const due = this.#due.get(id);
-    if (due && due.fence <= letter.fence) this.#due.delete(id);
+    if (due && due.fence <= deadLetter.fence) this.#due.delete(id);
     this.#sent.delete(id);
-    this.#sent.set(id, letter);
+    this.#sent.set(id, deadLetter);
   }
 
   /** It is confirmed, or refused. Returns whether it was sent here. */

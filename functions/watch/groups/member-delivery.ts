@@ -157,13 +157,13 @@ export class MemberDelivery {
 
   async #deliverDeadLetters(due: readonly Retry[]): Promise<void> {
     const { keeper, membership } = this.#deps;
-    const letters = await keeper.deadLetters(membership.member, due);
+    const deadLetters = await keeper.deadLetters(membership.member, due);
     this.#isAsking = false;
     if (this.#isStopped) return;
-    if (letters) {
-      this.lanes.deadLetters.looked(due, letters.at(-1)?.id);
+    if (deadLetters) {
+      this.lanes.deadLetters.looked(due, deadLetters.at(-1)?.id);
       try {
-        for (const letter of letters) this.#deliverDeadLetter(letter);
+        for (const each of deadLetters) this.#deliverDeadLetter(each);
       } catch (error) {
         this.#deps.onFailure(error);
       }
@@ -172,13 +172,13 @@ export class MemberDelivery {
   }
 
   /** One whose lane has other things before it by now comes again: with the lane, here or elsewhere. */
-  #deliverDeadLetter(letter: DeadLetter): void {
-    const lane = this.lanes.at(letter);
+  #deliverDeadLetter(deadLetter: DeadLetter): void {
+    const lane = this.lanes.at(deadLetter);
     if (!lane || lane.isWanted || lane.isLetGo) return;
-    this.#assertIsolated(lane, letter.tenant);
+    this.#assertIsolated(lane, deadLetter.tenant);
     this.#deps.keeper.onRedelivery();
-    const delivery = this.#deps.writer.deadLetter(lane, letter);
-    this.lanes.deadLetters.sent(letter.id, { ...delivery, lane: lane.name, fence: letter.fence });
+    const delivery = this.#deps.writer.deadLetter(lane, deadLetter);
+    this.lanes.deadLetters.sent(deadLetter.id, { ...delivery, lane: lane.name, fence: deadLetter.fence });
     this.#deps.flush();
   }
 

@@ -34,7 +34,7 @@ export function admin(open: OpenDeployment): void {
     return { name, client: await world.join(name, { start: 'now', ...query }) };
   }
 
-  /** A group whose only event was parked, and the letter. */
+  /** A group whose only event was parked, and its dead letter. */
   async function withDeadLetter(): Promise<{ name: string; client: SseClient; uid: string; id: string }> {
     const { name, client } = await newGroup({ maxAttempts: '1' });
     const uid = await world.write(uniqueName('w'), 1);

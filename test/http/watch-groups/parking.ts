@@ -35,7 +35,7 @@ export function parking(open: OpenTarget): void {
     });
   });
 
-  describe('a parked event', () => {
+  describe('a dead letter', () => {
     /** A member, and the dead letter of an object's first event; the second is delivered. */
     async function parked(group: string): Promise<{ client: SseClient; uid: string; letters: string; id: string }> {
       const client = await world.join(group, { start: 'now', maxAttempts: '1' });
@@ -67,7 +67,7 @@ export function parking(open: OpenTarget): void {
       expect(deliveriesOf(client, uid).map((line) => line.slice(0, 1))).toEqual(['0', '1', '0']);
     });
 
-    test('that is refused again stays parked, until it is asked for again', async () => {
+    test('that is refused again stays, until it is asked for again', async () => {
       const { client, uid, letters, id } = await parked(uniqueName('parking'));
       for (let attempt = 2; attempt <= 3; attempt += 1) {
         expect(await act(`${letters}/${id}/retry`)).toBe(200);
