@@ -13,6 +13,9 @@ create table plumbline.owner_change (
   problem text
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
+alter table plumbline.owner_change enable row level security;
+create policy machinery on plumbline.owner_change to plumbline_worker using (true) with check (true);
+
 -- What the sweep pages through.
 create index resource_owned on plumbline.resource (uid) where owner_references <> '[]';
 

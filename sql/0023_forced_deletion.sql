@@ -17,6 +17,11 @@ create index forced_deletion_tenant on plumbline.forced_deletion (tenant, id);
 
 grant select on plumbline.forced_deletion to plumbline_server;
 
+alter table plumbline.forced_deletion enable row level security;
+create policy machinery on plumbline.forced_deletion to plumbline_worker using (true) with check (true);
+create policy of_tenant on plumbline.forced_deletion to plumbline_server using (
+  tenant = any ((select plumbline.seen_tenants())::text[]) or tenant <> all ((select plumbline.unseen_tenants())::text[]));
+
 -- Takes these finalizers off an object that is being deleted; all when they are absent. Not orphan, which comes off by
 -- itself: its dependents would go. Nothing to take off: nothing happens. Returns the object; without finalizers it is gone.
 create function plumbline.force_delete(p_uid uuid, p_finalizers text[], p_by text, p_reason text)

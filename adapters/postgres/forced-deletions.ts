@@ -2,6 +2,7 @@
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { inTenant } from '#adapters/postgres/resource-columns.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import type { Scope } from '#core/identity.ts';
 import type { ForcedDeletion, ForcedDeletions } from '#core/ports/forced-deletions.ts';
 
@@ -10,7 +11,7 @@ export function postgresForcedDeletions(sql: Sql): ForcedDeletions {
     async list(scope: Scope, { tenant, before, limit }): Promise<readonly ForcedDeletion[]> {
       return guarded(
         'forced deletions',
-        () => sql<ForcedDeletion[]>`
+        () => scoped(sql, scope)<ForcedDeletion[]>`
         select d.id, d.at, d.tenant, d.api_group as "group", d.kind, d.name, d.uid,
           d.removed_finalizers as "removedFinalizers", d.deletion_requested_at as "deletionRequestedAt",
           d.done_by as by, d.reason
