@@ -86,14 +86,16 @@ language sql stable as $$
   select e.o, e.n, case
       when k.kind is null or (d.tenant = 'system' and k.scope = 'Namespaced') then 'unknown'
       when r.uid is null then 'absent'
-      when plumbline.is_foreground(r) then 'waiting'
+      when r.deletion_timestamp is not null and 'foregroundDeletion' = any (r.finalizers) then 'waiting'
       else 'there' end,
     coalesce(d.tenant = 'system' and k.scope = 'Namespaced', false)
   from jsonb_array_elements(d.owner_references) with ordinality e (o, n)
   left join plumbline.kind k on k.kind = e.o ->> 'kind' and k.api_group = case
     when e.o ->> 'apiVersion' like '%/%' then split_part(e.o ->> 'apiVersion', '/', 1) else '' end
-  left join plumbline.resource r on r.uid = plumbline.owner_uid(e.o) and r.tenant in (d.tenant, 'system')
-    and r.api_group = k.api_group and r.kind = k.kind and r.name = e.o ->> 'name'
+  -- By uid alone (offset 0): a hash join would read the whole tenant for each object, 7 ms for 10,000 of them.
+  left join lateral (
+    select * from plumbline.resource r where r.uid = plumbline.owner_uid(e.o) offset 0
+  ) r on r.tenant in (d.tenant, 'system') and r.api_group = k.api_group and r.kind = k.kind and r.name = e.o ->> 'name'
 $$;
 
 -- Notes a page of the live dependents of an object that is gone, or that waits for them.
@@ -163,7 +165,9 @@ begin
   else
     update plumbline.resource set deletion_timestamp = clock_timestamp(), finalizers = wanted where uid = p_uid;
     -- It stays for a while: its owner tells so.
-    perform plumbline.note_owner_changes('{}', array[d.owner_references]);
+    if is_awaited then
+      perform plumbline.report_blocked(uid, false) from unnest(held) uid;
+    end if;
   end if;
   return true;
 end
@@ -232,9 +236,9 @@ begin
   if not exists (select from plumbline.blocking_dependents(r.uid, r.tenant)) then
     return plumbline.take_off(p_uid, 'foregroundDeletion');
   end if;
-  -- Those that are not asked to go yet will not keep it for long.
-  if exists (select from plumbline.blocking_dependents(r.uid, r.tenant) d where d.deletion_timestamp is not null) then
-    perform plumbline.report_blocked(p_uid, false);
+  -- Whom it waits for is told when the first of them stays; others end in milliseconds.
+  if r.status @> '{"conditions":[{"type":"DeletionBlocked","status":"True"}]}' then
+    perform plumbline.report_blocked(p_uid, true);
   end if;
   return true;
 end
