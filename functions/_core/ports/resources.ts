@@ -34,6 +34,14 @@ export interface Preconditions {
   readonly resourceVersion?: string;
 }
 
+/** A controller elsewhere that reports. */
+export interface Reporter {
+  /** `group/name` */
+  readonly controller: string;
+  /** Of its lease of the object: a decimal from 1 on. Needed once it has given one. */
+  readonly fencingToken?: string;
+}
+
 export interface ListParams {
   readonly group: string;
   readonly kind: string;
@@ -84,8 +92,20 @@ export interface ResourceWrites {
   /** Replaces the desired state, if the preconditions hold; a write that changes nothing returns the object as it is. */
   update(scope: Scope, key: ResourceKey, state: DesiredState, preconditions: Preconditions): Promise<ResourceRow>;
 
-  /** Replaces the status, if the preconditions hold. */
-  updateStatus(scope: Scope, key: ResourceKey, status: JsonText, preconditions: Preconditions): Promise<ResourceRow>;
+  /**
+   * Replaces the status, if the preconditions hold. `observedGeneration` never goes back (Conflict), and is never above
+   * the generation (Invalid). What controllers own, nobody else changes (Forbidden).
+   * @param reporter one of the kind's controllers elsewhere, which changes its own parts: what it leaves out of others
+   * stays. Its `observedGeneration` is what it has seen; the object's is what all controllers have.
+   * @throws StatusError Fenced when its token is not the highest that came.
+   */
+  updateStatus(
+    scope: Scope,
+    key: ResourceKey,
+    status: JsonText,
+    preconditions: Preconditions,
+    reporter?: Reporter,
+  ): Promise<ResourceRow>;
 
   /**
    * Deletes, if the preconditions hold: at once without finalizers (`gone`), otherwise by marking the object. A second

@@ -21,6 +21,7 @@ import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
 import { openApi } from '#test/http/resource-api/openapi.ts';
 import { replacement } from '#test/http/resource-api/replacement.ts';
+import { reports } from '#test/http/resource-api/reports.ts';
 import { requests } from '#test/http/resource-api/requests.ts';
 import { secretValues } from '#test/http/resource-api/secret-values.ts';
 import { secrets } from '#test/http/resource-api/secrets.ts';
@@ -40,6 +41,7 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('dry runs', () => dryRuns(open));
   describe('deletion', () => deletion(open));
   describe('status', () => status(open));
+  describe('reports of controllers elsewhere', () => reports(open));
   describe('lists', () => lists(open));
   describe('tenants', () => tenants(open));
   describe('the shared tenant', () => sharedTenant(open));
