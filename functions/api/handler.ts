@@ -14,6 +14,7 @@ import { discovery } from '#functions/api/discovery.ts';
 import { listEvents, readEvent } from '#functions/api/events.ts';
 import { listObjects } from '#functions/api/list.ts';
 import { serveOpenApi } from '#functions/api/openapi/serve.ts';
+import { listNamespaces, readNamespace } from '#functions/api/namespaces.ts';
 import { patchOne } from '#functions/api/patch.ts';
 import { readOne } from '#functions/api/read.ts';
 import { removeObject } from '#functions/api/remove.ts';
@@ -58,10 +59,12 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   for (const path of ['/apis', '/apis/']) app.all(path, methods({ GET: discover.groups }));
   app.all('/apis/:group', methods({ GET: discover.group }));
   app.all(ROOT, methods({ GET: discover.resources }));
+  for (const path of [...LISTS, '/api/v1/namespaces']) app.get(path, compressLarge());
+  app.all('/api/v1/namespaces', methods({ GET: listNamespaces(deps) }));
+  app.all('/api/v1/namespaces/:tenant', methods({ GET: readNamespace(deps) }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
-  for (const path of LISTS) app.get(path, compressLarge());
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);

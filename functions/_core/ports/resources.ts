@@ -49,6 +49,8 @@ export interface ListParams {
   readonly tenant?: string;
   readonly name?: string;
   readonly labels: readonly SelectorRequirement[];
+  /** Objects with these names, or in these tenants, are left out. */
+  readonly except?: { readonly names: readonly string[]; readonly tenants: readonly string[] };
   readonly limit: number;
   /** Objects after this one. */
   readonly after?: ListPlace;

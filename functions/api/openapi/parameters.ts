@@ -28,7 +28,7 @@ export const LIST_PARAMETERS: readonly ParameterObject[] = [
   }),
   query('continue', 'From the page before: the next one.'),
   query('labelSelector', 'Such as "app=blue,tier in (a,b),!old".'),
-  query('fieldSelector', 'On metadata.name and metadata.namespace.'),
+  query('fieldSelector', 'On metadata.name and metadata.namespace, with "=" and "!=".'),
   query('resourceVersion', 'The list is no older than this.'),
   query('resourceVersionMatch', 'What resourceVersion means.', { type: 'string', enum: ['NotOlderThan', 'Exact'] }),
 ];

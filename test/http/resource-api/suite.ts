@@ -20,6 +20,7 @@ import { immutableFields } from '#test/http/resource-api/immutable-fields.ts';
 import { lists } from '#test/http/resource-api/lists.ts';
 import { mergePatches } from '#test/http/resource-api/merge-patches.ts';
 import { openApi } from '#test/http/resource-api/openapi.ts';
+import { namespaces } from '#test/http/resource-api/namespaces.ts';
 import { replacement } from '#test/http/resource-api/replacement.ts';
 import { reports } from '#test/http/resource-api/reports.ts';
 import { requests } from '#test/http/resource-api/requests.ts';
@@ -44,6 +45,7 @@ export function resourceApiSuite(open: OpenTarget): void {
   describe('reports of controllers elsewhere', () => reports(open));
   describe('lists', () => lists(open));
   describe('tenants', () => tenants(open));
+  describe('namespaces', () => namespaces(open));
   describe('the shared tenant', () => sharedTenant(open));
   describe('secrets and schemas', () => secrets(open));
   describe('secret values', () => secretValues(open));
