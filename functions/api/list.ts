@@ -50,7 +50,10 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps, 
       ...query.texts,
     });
     const before = query.continueToken === undefined ? undefined : continueTokens.open(query.continueToken, binding);
-    const page = await read(target, scope, query, before);
+    const [page] = await Promise.all([
+      read(target, scope, query, before),
+      before?.cursor !== undefined && assertGoesOn(before.cursor, target, scope, binding, before),
+    ]);
     const cursor = before === undefined ? cursorOf(c, target, scope, page) : before.cursor;
     const after = page.more ? (page.scannedTo ?? page.rows.at(-1)) : undefined;
     const remaining = after && (await remainingAfter(target, scope, query, page, before));
@@ -107,6 +110,26 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps, 
     const isKnown = page.rows.length > 0 || tenant === undefined || tenant === SYSTEM_TENANT;
     if (!isKnown && !(await tenantExists(store, tenant))) throw tenantNotFound(tenant);
     return page;
+  }
+
+  /**
+   * A watch from the first page's cursor must still be possible, or the pages are of no one state.
+   * @throws {StatusError} Expired, with the way to go on without a cursor.
+   */
+  async function assertGoesOn(
+    cursor: string,
+    { caller, visible }: CollectionTarget,
+    scope: Scope,
+    binding: string,
+    { after, remaining }: ContinueState,
+  ): Promise<void> {
+    const { tenants } = scope === visible ? grantedTo(caller) : scope;
+    if (!(await store.isBehindRetention(cursors.open(cursor, caller.audience, tenants)))) return;
+    const message =
+      'the list took so long that what changed since its first page is not kept any more: list from the start, or go on ' +
+      'from metadata.continue, without a cursor to watch from';
+    const next = { after, ...(remaining !== undefined && { remaining }) };
+    throw new StatusError('Expired', message, { continueToken: continueTokens.seal(next, binding) });
   }
 
   /**

@@ -139,6 +139,9 @@ export interface ResourceStore extends ResourceWrites {
     params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
   ): Promise<number | undefined>;
 
+  /** Whether the log has lost what follows one of these points to retention. Streams that are gone do not count. */
+  isBehindRetention(points: ReadonlyMap<bigint, LogPoint>): Promise<boolean>;
+
   /** A resourceVersion that no committed object is above. Without a scope: it tells of no object. */
   newestVersion(): Promise<bigint>;
 
