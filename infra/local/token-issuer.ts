@@ -34,7 +34,8 @@ export function remoteIssuer(
     url: jwksUrl,
     signal,
     onChange: (keyIds) => logger.info({ jwksUrl, keyIds }, 'keys of tokens were read'),
-    onError: (error) => logger.warn({ jwksUrl, err: error }, 'keys of tokens cannot be read; those from before go on'),
+    onError: (error) =>
+      logger.warn({ jwksUrl, err: error }, 'keys of tokens cannot be read; those that there are go on'),
     onRecovery: () => logger.info({ jwksUrl }, 'keys of tokens can be read again'),
   });
   keysAgeGauge(registry, keys.ageMs);

@@ -137,6 +137,17 @@ describe('an issuer that is away', () => {
     expect(told).toEqual(['away', 'keys first', 'back']);
   });
 
+  test('is asked no oftener by many who come, while there are no keys at all', async () => {
+    issuer.misbehave((_, response) => void response.writeHead(500).end());
+    const keys = follow({ minIntervalMs: 600_000 });
+    for (let round = 0; round < 2; round++) {
+      for (const answer of await Promise.allSettled(Array.from({ length: 200 }, () => check(keys)))) {
+        expect(answer).toMatchObject({ reason: UNAVAILABLE });
+      }
+    }
+    expect(issuer.requests).toBe(1);
+  });
+
   test('and takes connections without a word keeps nobody waiting for long', async () => {
     proxy.stall();
     const keys = follow({ timeoutMs: 50 });
@@ -146,6 +157,7 @@ describe('an issuer that is away', () => {
 
   test.for<[string, Parameters<TokenIssuer['misbehave']>[0]]>([
     ['an error', (_, response) => void response.writeHead(500).end(JSON.stringify({ keys: [] }))],
+    ['a byte, and then nothing', (_, response) => void response.writeHead(200).write('{')],
     ['a page', (_, response) => void response.end('<html>Sign in</html>')],
     ['another object', (_, response) => void response.end('{"keys":{"first":{}}}')],
     ['keys that are none', (_, response) => void response.end('{"keys":["first"]}')],
@@ -163,14 +175,14 @@ describe('an issuer that is away', () => {
         void response.writeHead(200, { 'Content-Length': 1_000 }).end('{"keys":[', () => response.destroy()),
     ],
   ])('or answers %s: the keys from before go on, and other tokens are 503', async ([, listener]) => {
-    const keys = follow({ refreshMs: 10 });
+    const keys = follow({ refreshMs: 10, timeoutMs: 500 });
     await check(keys);
     issuer.misbehave(listener);
-    await expect.poll(() => told).toContain('away');
+    await expect.poll(() => told, { timeout: 10_000 }).toContain('away');
     await check(keys);
     await expect(check(keys, { kid: 'unknown' })).rejects.toMatchObject(UNAVAILABLE);
     issuer.misbehave(undefined);
-    await expect.poll(() => told).toContain('back');
+    await expect.poll(() => told, { timeout: 10_000 }).toContain('back');
   });
 
   test('is not looked for elsewhere: redirects are not followed', async () => {
