@@ -24,7 +24,9 @@ export interface HubOptions {
 }
 
 export interface HubDeps
-  extends Omit<FeedDeps, 'tails' | 'listStreams'>, Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery'> {
+  extends
+    Omit<FeedDeps, 'tails' | 'listStreams'>,
+    Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery' | 'onDeadLettersFull'> {
   readonly blocks: TokenBlocks;
   readonly onOpen: (mode: WatchMode) => void;
   readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;

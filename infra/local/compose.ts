@@ -75,7 +75,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     connect(databaseUrl, {
       applicationName: `plumbline ${name}`,
       maxConnections,
-      role: 'plumbline_server',
+      // What serves callers sees the tenants that it names for each statement, and nothing without.
+      role: name === 'api' || name === 'watch' ? 'plumbline_server' : 'plumbline_worker',
       ...(statementTimeoutMs !== undefined && { statementTimeoutMs }),
     });
   const pools = {
@@ -163,12 +164,19 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     onFilterError: () => metrics.filterErrors.inc(),
     onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
     onRedelivery: () => groupMetrics.redeliveries.inc(),
+    onDeadLettersFull: (group) =>
+      logger.error(
+        { group: String(group) },
+        'a group has all the dead letters that it may have; lanes of it stand still',
+      ),
     onOpen: (mode) => metrics.activeStreams.inc({ mode }),
     onEnd: (reason, mode) => {
       metrics.activeStreams.dec({ mode });
       metrics.endedStreams.inc({ reason });
     },
   });
+
+  box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
 
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
     const authenticated = authenticate({ ...issuer.optionsFor(audience), blocks });

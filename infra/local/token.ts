@@ -5,7 +5,7 @@ import { readConfig } from '#infra/local/config.ts';
 import { openDataDirectory } from '#infra/local/data-directory.ts';
 import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { StartError } from '#infra/local/start-error.ts';
-import { parseTokenArguments } from '#infra/local/token-arguments.ts';
+import { parseTokenArguments, TOKEN_USAGE } from '#infra/local/token-arguments.ts';
 
 await runCommand(async function printToken() {
   const params = parseTokenArguments(process.argv.slice(2));
@@ -14,4 +14,4 @@ await runCommand(async function printToken() {
   await openDataDirectory(dataDir);
   const identity = await loadDevelopmentIdentity(dataDir);
   process.stdout.write(`${await identity.issueToken(params)}\n`);
-});
+}, TOKEN_USAGE);

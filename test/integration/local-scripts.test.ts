@@ -67,6 +67,18 @@ describe('the key of DATA_DIR', () => {
   });
 });
 
+test.each([
+  ['token', '--help', 'usage: npm run -s token -- --role editor'],
+  ['token', '-h', 'usage: npm run -s token -- --role editor'],
+  ['block', '--help', 'usage: npm run -s block -- --subject jane'],
+  ['unblock', '--help', 'usage: npm run -s unblock -- --subject jane'],
+  ['cursor-keys', '--help', 'usage: npm run -s cursor-keys -- list'],
+])('npm run %s says with %s how it is used, and does nothing', async (name, argument, words) => {
+  const { code, output, errors } = await runScript(name, [argument]);
+  expect([code, errors, output.startsWith(words)], output).toEqual([0, '', true]);
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
 describe('npm run token', () => {
   test('prints a token with the claims that were asked for', async () => {
     const args = ['--role', 'editor,viewer', '--tenants', 'acme,globex', '--ttl', '15m', '--subject', 'jane'];
