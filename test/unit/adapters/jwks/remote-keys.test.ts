@@ -76,6 +76,7 @@ describe('keys of an issuer', () => {
     await expect
       .poll(() => jwtVerify(token, keys.find).catch((error: unknown) => error))
       .toBeInstanceOf(errors.JWKSNoMatchingKey);
+    expect([keys.trusts('first'), keys.trusts('second')]).toEqual([false, true]);
     await check(keys);
   });
 
