@@ -158,6 +158,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     groups,
     ackTokens,
     blocks,
+    trustsKey: issuer.trustsKey,
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
