@@ -3,9 +3,9 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
-import { answerBrokenRequests } from '#adapters/node/broken-requests.ts';
 import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 import { cutSilentPeers } from '#adapters/node/silent-peers.ts';
+import { refuseUnreadable } from '#adapters/node/unreadable-requests.ts';
 
 export interface HttpServerOptions extends ListenOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
@@ -44,7 +44,7 @@ export async function startHttpServer({
       connectionsCheckingInterval: timeoutsMs.check,
     },
   }) as Server;
-  answerBrokenRequests(server);
+  refuseUnreadable(server);
   const sockets = new Set<Socket>();
   // Node does not count them as idle.
   const withoutRequest = new Set<Socket>();

@@ -13,7 +13,6 @@ export const REASON_CODES = {
   NotFound: 404,
   MethodNotAllowed: 405,
   NotAcceptable: 406,
-  RequestTimeout: 408,
   AlreadyExists: 409,
   Conflict: 409,
   Fenced: 409,

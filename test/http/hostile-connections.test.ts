@@ -1,4 +1,4 @@
-/** Connections that never become a good request: each is answered or closed, and others are served meanwhile. */
+/** Connections that never become a good request: each is answered or cut, and others are served meanwhile. */
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -87,12 +87,12 @@ test.for([
 test('a header that comes a field at a time is cut off, and others are served meanwhile', async () => {
   const slow = Array.from({ length: 50 }, () => dribble('GET / HTTP/1.1\r\n', 'X-A: b\r\n'));
   expect((await client.get('/apis')).status).toBe(200);
-  for (const answer of await Promise.all(slow)) expectStatus(answer, 408, 'RequestTimeout');
+  for (const answer of await Promise.all(slow)) expect(answer).toMatch(/^HTTP\/1\.1 408 /);
 });
 
 test('a body in chunks that never ends is cut off', async () => {
   const head = `POST ${WIDGETS} HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
-  expectStatus(await dribble(head, '1\r\n \r\n'), 408, 'RequestTimeout');
+  expect(await dribble(head, '1\r\n \r\n')).toBe('');
   expect((await client.get(WIDGETS)).status).toBe(200);
 });
 
