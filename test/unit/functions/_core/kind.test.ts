@@ -45,7 +45,7 @@ describe('defineKind', () => {
     [{ finalizers: ['cleanup'] }, 'finalizers "cleanup" must have a domain'],
     [{ finalizers: ['example.dev/a', 'example.dev/a'] }, 'the same name twice'],
     [{ controllersElsewhere: [{ name: 'Dns' }] }, 'controller elsewhere "Dns" must have'],
-    [{ controllersElsewhere: [{ name: 'dns', conditions: ['ready'] }] }, 'must be in PascalCase'],
+    [{ controllersElsewhere: [{ name: 'dns', conditions: ['not ready'] }] }, 'must be in PascalCase'],
     [{ controllersElsewhere: [{ name: 'dns', statusFields: ['observedGeneration'] }] }, "which is the driver's"],
     [
       {
