@@ -9,6 +9,7 @@ import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
 import { Slots } from '#functions/watch/slots.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
@@ -19,7 +20,10 @@ import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
 import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
-export interface CoordinatorDeps extends Omit<GroupKeeper, 'slots' | 'heldRuns' | 'park' | 'reload' | 'ended'> {
+export interface CoordinatorDeps extends Omit<
+  GroupKeeper,
+  'slots' | 'heldRuns' | 'turns' | 'park' | 'reload' | 'ended'
+> {
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
 }
@@ -58,6 +62,7 @@ export class GroupCoordinator {
       ...deps,
       slots: new Slots(MAX_READS),
       heldRuns: new HeldRuns(),
+      turns: new Turns(),
       park: (lane, letter) => this.#park(lane, letter),
       reload: (group) => this.#assignments.reload([group]),
       ended: (member) => this.#ended(member),

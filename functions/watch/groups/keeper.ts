@@ -11,6 +11,7 @@ import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
 import type { Slots } from '#functions/watch/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { Tails } from '#functions/watch/tails.ts';
+import type { Turns } from '#functions/watch/turns.ts';
 
 /** What the process does for its members. */
 export interface GroupKeeper {
@@ -20,6 +21,8 @@ export interface GroupKeeper {
   /** Reads of the log that lanes need which are behind. */
   readonly slots: Slots;
   readonly heldRuns: HeldRuns;
+  /** Members deliver in turns. */
+  readonly turns: Turns;
   /** Takes an event out of its lane; resolves when it is, or when the lane is not held any more. Never rejects. */
   park(lane: Lane, letter: ParkedEvent): Promise<void>;
   /** Something may have changed: the lanes of the group are looked at. */

@@ -88,8 +88,12 @@ export class MemberDelivery {
     if (this.lanes.letterDone(id)) this.pumpAll();
   }
 
-  /** Delivers what can be delivered. */
+  /** Delivers what can be delivered, when it is this member's turn. */
   pump(): void {
+    if (!this.#isStopped) this.#deps.keeper.turns.take(this.#turn);
+  }
+
+  readonly #turn = (): void => {
     if (this.#isPumping || this.#isStopped) return;
     this.#isPumping = true;
     try {
@@ -108,7 +112,8 @@ export class MemberDelivery {
     } finally {
       this.#isPumping = false;
     }
-  }
+    if (this.#deps.keeper.turns.isOver && this.#due.size + this.#letters.size > 0) this.pump();
+  };
 
   /** The same, whatever lanes may have something. */
   pumpAll(): void {
@@ -117,7 +122,7 @@ export class MemberDelivery {
   }
 
   get #isFull(): boolean {
-    if (this.#isStopped || this.#deps.writer.isFull) return true;
+    if (this.#isStopped || this.#deps.writer.isFull || this.#deps.keeper.turns.isOver) return true;
     return this.lanes.unackedCount >= this.#deps.limits.window * WINDOWS_PER_MEMBER;
   }
 

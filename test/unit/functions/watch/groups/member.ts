@@ -10,6 +10,7 @@ import { Slots } from '#functions/watch/slots.ts';
 import { GroupSession } from '#functions/watch/groups/session.ts';
 import { createSelection } from '#functions/watch/selection.ts';
 import { Tails } from '#functions/watch/tails.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import { eventOf, fakeLog, type FakeLog } from '#test/unit/functions/watch/fakes.ts';
 
 export const STREAM = 1n;
@@ -33,9 +34,10 @@ export interface TestMember {
 export interface MemberOptions {
   readonly leaseMs?: number;
   readonly window?: number;
+  readonly turns?: Turns;
 }
 
-export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}): TestMember {
+export function testMember({ leaseMs = 60_000, window = 64, turns = new Turns() }: MemberOptions = {}): TestMember {
   const log = fakeLog();
   const sent: string[] = [];
   const errors: unknown[] = [];
@@ -57,6 +59,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     },
     slots: new Slots(16),
     heldRuns: new HeldRuns(),
+    turns,
     async park(lane, { point }) {
       parked.push(point.seq);
       lane.parked(point);
