@@ -27,7 +27,7 @@ export async function rotatingBox(
 ): Promise<SecretBox> {
   const first = await keys.read();
   let box = boxOf(first);
-  let known = nameOf(first);
+  let name = nameOf(first);
   let readAtMs = performance.now();
   let isFailing = false;
   const timer = setInterval(() => void look(), KEYS_READ_EVERY_MS);
@@ -36,20 +36,34 @@ export async function rotatingBox(
 
   return {
     seal: (plaintext, associatedData) => box.seal(plaintext, associatedData),
-    open(token, associatedData) {
-      const opened = box.open(token, associatedData);
-      if (opened === 'malformed' && performance.now() - readAtMs > STALE_MS) throw unreadable();
-      return opened;
+    open: (token, associatedData) => known(box.open(token, associatedData)),
+    sealSeries(plaintext, associatedData) {
+      let begunIn = box;
+      let sealNumber = box.sealSeries(plaintext, associatedData);
+      return (number) => {
+        // A series is not sealed under an old key for longer than other tokens.
+        if (begunIn !== box) {
+          begunIn = box;
+          sealNumber = box.sealSeries(plaintext, associatedData);
+        }
+        return sealNumber(number);
+      };
     },
+    openSeries: (token, associatedData) => known(box.openSeries(token, associatedData)),
   };
+
+  function known<T>(opened: T | 'malformed'): T | 'malformed' {
+    if (opened === 'malformed' && performance.now() - readAtMs > STALE_MS) throw unreadable();
+    return opened;
+  }
 
   async function look(): Promise<void> {
     try {
       const ring = await keys.read();
-      const name = nameOf(ring);
-      if (name !== known) {
+      const read = nameOf(ring);
+      if (read !== name) {
         box = boxOf(ring);
-        known = name;
+        name = read;
         onChange?.(ring);
       }
       readAtMs = performance.now();

@@ -4,14 +4,11 @@
  */
 
 import type { CursorVector } from '#core/cursor.ts';
-import type { EventLog } from '#core/ports/event-log.ts';
 import type { SseSink } from '#core/ports/sse.ts';
 import type { StatusError } from '#core/status-error.ts';
-import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
+import { type Backlog, catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
-import type { MissedBatches } from '#functions/watch/missed-batches.ts';
-import type { Pace } from '#functions/watch/pace.ts';
 import { rangeOf, type SentRange } from '#functions/watch/range-bytes.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
@@ -23,9 +20,7 @@ const MAX_WRITE_BYTES = 256 * 1024;
 
 export interface WatcherDeps {
   readonly feed: Feed;
-  readonly log: EventLog;
-  readonly missed: MissedBatches;
-  readonly pace: Pace;
+  readonly backlog: Backlog;
   readonly sink: SseSink;
   readonly selection: Selection;
   /** The tenants were named one by one: with the last of them the watch ends. */
@@ -35,9 +30,7 @@ export interface WatcherDeps {
 /** A class, for its memory: an idle watcher is one of thousands. */
 export class Watcher implements FeedWatcher, TimedStream {
   readonly #feed: Feed;
-  readonly #log: EventLog;
-  readonly #missed: MissedBatches;
-  readonly #pace: Pace;
+  readonly #backlog: Backlog;
   readonly #outlet: Outlet;
   readonly #selection: Selection;
   readonly #endsWithTenants: boolean;
@@ -50,11 +43,9 @@ export class Watcher implements FeedWatcher, TimedStream {
   /** Where this watcher is ahead of its feed: those entries are not for it. */
   #ahead: CursorVector | undefined;
 
-  constructor({ feed, log, missed, pace, sink, selection, endsWithTenants }: WatcherDeps) {
+  constructor({ feed, backlog, sink, selection, endsWithTenants }: WatcherDeps) {
     this.#feed = feed;
-    this.#log = log;
-    this.#missed = missed;
-    this.#pace = pace;
+    this.#backlog = backlog;
     this.#outlet = new Outlet(sink);
     this.#selection = selection;
     this.#endsWithTenants = endsWithTenants;
@@ -119,7 +110,7 @@ export class Watcher implements FeedWatcher, TimedStream {
       this.#vector = ring.at(to - 1).vector;
       if (!bytes) continue;
       this.#outlet.write(bytes);
-      this.#pace.live();
+      this.#backlog.pace.live();
     }
     if (this.#next === ring.endIndex) this.#endWithLastTenant();
   }
@@ -209,9 +200,9 @@ export class Watcher implements FeedWatcher, TimedStream {
   #catchUpDeps(): CatchUpDeps {
     return {
       feed: this.#feed,
-      log: this.#log,
-      missed: this.#missed,
-      stint: this.#pace.stint(),
+      log: this.#backlog.log,
+      missed: this.#backlog.missed,
+      stint: this.#backlog.pace.stint(),
       selection: this.#selection,
       isClosed: () => this.isClosed,
       reached: async (vector, bytes) => {

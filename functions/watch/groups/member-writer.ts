@@ -19,6 +19,7 @@ export class MemberWriter {
   readonly outlet: Outlet;
   readonly #tokens: AckTokens;
   readonly #audience: Audience;
+  readonly #tokenOf = new WeakMap<Lane, (point: LogPoint) => string>();
   /** By this process's clock, `performance.now()`: what was collected is written before it only. */
   leaseEndsAtMs: number;
   #text = '';
@@ -44,7 +45,7 @@ export class MemberWriter {
 
   letter(lane: Lane, { id, type, event }: DeadLetter): void {
     lane.deliverLetter(id, this.#sentCount++, performance.now());
-    const token = this.#tokens.seal({ of: 'letter', group: lane.held.group, id }, this.#audience);
+    const token = this.#tokens.ofLetter(lane.held.group, id, this.#audience);
     // Its own text, but for what tells a client that an ack of it confirms nothing else.
     this.#text += sseFrame({ event: type, id: token, data: `{"deadletter":"${id}",${event.slice(1)}` });
   }
@@ -70,6 +71,8 @@ export class MemberWriter {
   }
 
   #token(lane: Lane, point: LogPoint): string {
-    return this.#tokens.seal({ of: 'lane', ...lane.held, point }, this.#audience);
+    const tokenOf = this.#tokenOf.get(lane) ?? this.#tokens.ofLane(lane.held, this.#audience);
+    this.#tokenOf.set(lane, tokenOf);
+    return tokenOf(point);
   }
 }

@@ -54,7 +54,8 @@ export function testMember({ leaseMs = 60_000, window = 64, turns = new Turns() 
     log,
     tails: new Tails({ log, onError }),
     ackTokens: {
-      seal: (acked) => (acked.of === 'lane' ? String(acked.point.seq) : 'letter'),
+      ofLane: () => (point) => String(point.seq),
+      ofLetter: () => 'letter',
       open: () => 'malformed',
     },
     slots: new Slots(16),
