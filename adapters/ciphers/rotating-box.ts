@@ -5,6 +5,11 @@ import { type CursorKeyRing, type CursorKeys, KEYS_READ_EVERY_MS } from '#core/p
 import type { SecretBox } from '#core/ports/secret-box.ts';
 import { StatusError } from '#core/status-error.ts';
 
+export interface RotatingBox extends SecretBox {
+  /** Tells from now on of each change: another ring is in use, in the same breath. */
+  follow(listener: (ring: CursorKeyRing, previous: CursorKeyRing) => void): void;
+}
+
 export interface RotatingBoxOptions {
   /** Another ring is in use, with other keys or another one that seals. */
   readonly onChange?: (ring: CursorKeyRing) => void;
@@ -24,10 +29,10 @@ export async function rotatingBox(
   keys: CursorKeys,
   signal: AbortSignal,
   { onChange, onError }: RotatingBoxOptions = {},
-): Promise<SecretBox> {
-  const first = await keys.read();
-  let box = boxOf(first);
-  let name = nameOf(first);
+): Promise<RotatingBox> {
+  let current = await keys.read();
+  let box = boxOf(current);
+  const listeners: Parameters<RotatingBox['follow']>[0][] = [];
   let readAtMs = performance.now();
   let isFailing = false;
   const timer = setInterval(() => void look(), KEYS_READ_EVERY_MS);
@@ -50,6 +55,7 @@ export async function rotatingBox(
       };
     },
     openSeries: (token, associatedData) => known(box.openSeries(token, associatedData)),
+    follow: (listener) => void listeners.push(listener),
   };
 
   function known<T>(opened: T | 'malformed'): T | 'malformed' {
@@ -60,11 +66,12 @@ export async function rotatingBox(
   async function look(): Promise<void> {
     try {
       const ring = await keys.read();
-      const read = nameOf(ring);
-      if (read !== name) {
+      if (nameOf(ring) !== nameOf(current)) {
+        const previous = current;
         box = boxOf(ring);
-        name = read;
+        current = ring;
         onChange?.(ring);
+        for (const listener of listeners) listener(ring, previous);
       }
       readAtMs = performance.now();
       isFailing = false;

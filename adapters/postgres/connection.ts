@@ -14,8 +14,11 @@ export type Sql = postgres.Sql<{ bigint: bigint }>;
 export interface ConnectionOptions {
   /** Shown in pg_stat_activity. */
   readonly applicationName: string;
-  /** The role to act as; `plumbline_server` for everything that serves. Absent: the login role. */
-  readonly role?: 'plumbline_server' | 'plumbline_migrator';
+  /**
+   * The role to act as: `plumbline_server` for what serves callers, `plumbline_worker` for what serves all tenants alike.
+   * Absent: the login role.
+   */
+  readonly role?: 'plumbline_server' | 'plumbline_worker' | 'plumbline_migrator';
   /**
    * For short statements: the server ends one that takes longer, and a connection on which nothing is answered for a
    * little more than that is given up. Absent: statements may wait for ever.

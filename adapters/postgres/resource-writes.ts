@@ -5,6 +5,7 @@
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { isKey, shownColumns, subject } from '#adapters/postgres/resource-columns.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import { type Scope, seesTenant } from '#core/identity.ts';
 import type { DesiredState, NewResource, Preconditions, ResourceWrites } from '#core/ports/resources.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
@@ -13,7 +14,7 @@ import { StatusError } from '#core/status-error.ts';
 /** A written row, or the row as it was found when the write did not happen. */
 type WrittenRow = ResourceRow & { readonly outcome: 'written' | 'marked' | 'gone' | 'kept' };
 
-/** @param sql a pool, or the connection of a transaction. */
+/** @param sql a pool, or the connection of a transaction that serves the scopes of the writes. */
 export function resourceWrites(sql: Sql): ResourceWrites {
   return {
     async create(scope: Scope, resource: NewResource): Promise<ResourceRow> {
@@ -22,7 +23,7 @@ export function resourceWrites(sql: Sql): ResourceWrites {
       }
       return guarded(subject(resource), async () => {
         // uid, versions and times are the triggers'; the columns need no value here.
-        const [row] = await sql<ResourceRow[]>`
+        const [row] = await scoped(sql, scope)<ResourceRow[]>`
           with r as (
             insert into plumbline.resource (tenant, api_group, kind, name, finalizers, labels, annotations,
               owner_references, spec)
@@ -69,7 +70,7 @@ export function resourceWrites(sql: Sql): ResourceWrites {
       preconditions: Preconditions,
     ): Promise<{ readonly row: ResourceRow; readonly gone: boolean }> {
       const row = await guarded(subject(key), async () => {
-        const [found] = await sql<WrittenRow[]>`
+        const [found] = await scoped(sql, scope)<WrittenRow[]>`
           with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for update),
           gone as (
             delete from plumbline.resource r using target t
@@ -100,7 +101,7 @@ export function resourceWrites(sql: Sql): ResourceWrites {
     assignments: Fragment,
   ): Promise<ResourceRow> {
     const row = await guarded(subject(key), async () => {
-      const [found] = await sql<WrittenRow[]>`
+      const [found] = await scoped(sql, scope)<WrittenRow[]>`
         with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for no key update),
         written as (
           update plumbline.resource r set ${assignments} from target t

@@ -4,23 +4,21 @@
  * whose group it is of is asked where it is used.
  *
  * Each lane's tokens are a series: the plaintext is of a point of the lane, the number is how far behind it the event
- * lies. A token of a parked event is sealed by itself.
+ * lies. A token of a dead letter is sealed by itself.
  *
- * Plaintext, as varints: what it is of (0: a lane, 1: a parked event) and the group; then the stream, the lane, the
- * fence, the seq and the position as its signed distance from the seq; or the parked event's id.
+ * Plaintext, as varints: what it is of (0: a lane, 1: a dead letter), the group and the stream; then the lane, the fence, the
+ * seq and the position as its signed distance from the seq; or the dead letter's id and fence.
  */
 
 import type { Audience } from '#core/identity.ts';
 import { LANES_PER_STREAM } from '#core/lane.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
-import type { Ack, HeldLane } from '#core/ports/watch-groups.ts';
+import type { Ack, DeadLetterRef, HeldLane } from '#core/ports/watch-groups.ts';
 import { createVarintReader, writeVarint } from '#core/varint.ts';
 
-/** What a token confirms: a point of a lane, or a parked event that was delivered again. */
-export type Acked =
-  | (Ack & { readonly of: 'lane' })
-  | { readonly of: 'letter'; readonly group: bigint; readonly id: bigint };
+/** What a token confirms: a point of a lane, or a dead letter that was delivered again. */
+export type Acked = (Ack & { readonly of: 'lane' }) | (DeadLetterRef & { readonly of: 'deadLetter' });
 
 /** Above the largest token: the key of a series and seven numbers of ten bytes, sealed, and a block. */
 const MAX_TOKEN_CHARACTERS = 180;
@@ -29,14 +27,14 @@ const FORMAT_VERSION = 1;
 const MAX_BIGINT = 2n ** 63n - 1n;
 
 const OF_LANE = 0n;
-const OF_LETTER = 1n;
+const OF_DEAD_LETTER = 1n;
 
 export interface AckTokens {
   /** Makes the tokens of a lane, while its fence stays: of its points, best in their order. */
   ofLane(held: HeldLane, audience: Audience): (point: LogPoint) => string;
 
-  /** The token of a parked event that is delivered again. */
-  ofLetter(group: bigint, id: bigint, audience: Audience): string;
+  /** The token of a dead letter that is delivered again. */
+  ofDeadLetter(deadLetter: DeadLetterRef, audience: Audience): string;
 
   /**
    * `malformed` for anything that was not sealed for this audience, a cursor among it; `retired` when its key left the
@@ -59,7 +57,8 @@ export function createAckTokens(box: SecretBox): AckTokens {
       };
     },
 
-    ofLetter: (group, id, audience) => box.seal(encode(OF_LETTER, group, id), bindingOf(audience)),
+    ofDeadLetter: ({ group, stream, id, fence }, audience) =>
+      box.seal(encode(OF_DEAD_LETTER, group, stream, id, fence), bindingOf(audience)),
 
     open(token, audience) {
       if (token.length > MAX_TOKEN_CHARACTERS) return 'malformed';
@@ -67,7 +66,7 @@ export function createAckTokens(box: SecretBox): AckTokens {
         ? box.openSeries(token, bindingOf(audience))
         : box.open(token, bindingOf(audience));
       if (typeof opened === 'string') return opened;
-      const acked = 'number' in opened ? decodeLane(opened.plaintext, BigInt(opened.number)) : decodeLetter(opened);
+      const acked = 'number' in opened ? decodeLane(opened.plaintext, BigInt(opened.number)) : decodeDeadLetter(opened);
       return acked ?? 'malformed';
     },
   };
@@ -106,11 +105,12 @@ function decodeLane(bytes: Uint8Array, number: bigint): Acked | undefined {
   return { of: 'lane', group, stream, lane: Number(lane), fence, point: { seq, position } };
 }
 
-function decodeLetter(bytes: Uint8Array): Acked | undefined {
+function decodeDeadLetter(bytes: Uint8Array): Acked | undefined {
   const numbers = decode(bytes);
-  if (numbers?.length !== 3) return undefined;
-  const [of, group = 0n, id = 0n] = numbers;
-  return of === OF_LETTER && isNumber(group) && isNumber(id) ? { of: 'letter', group, id } : undefined;
+  if (numbers?.length !== 5) return undefined;
+  const [of, group = 0n, stream = 0n, id = 0n, fence = 0n] = numbers;
+  if (of !== OF_DEAD_LETTER || ![group, stream, id, fence].every(isNumber)) return undefined;
+  return { of: 'deadLetter', group, stream, id, fence };
 }
 
 function decode(bytes: Uint8Array): readonly bigint[] | undefined {

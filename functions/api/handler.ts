@@ -20,6 +20,7 @@ import { removeObject } from '#functions/api/remove.ts';
 import { replaceObject } from '#functions/api/replace.ts';
 import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
+import { WHO_AM_I_PATH, whoAmI } from '#functions/api/who-am-i.ts';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { compressLarge } from '#http/compression.ts';
 import { methods } from '#http/methods.ts';
@@ -56,6 +57,7 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   for (const path of ['/api', '/api/']) app.all(path, methods({ GET: discover.coreVersions }));
   app.all('/api/v1', methods({ GET: discover.coreResources }));
   for (const path of ['/apis', '/apis/']) app.all(path, methods({ GET: discover.groups }));
+  app.all(WHO_AM_I_PATH, methods({ POST: whoAmI }));
   app.all('/apis/:group', methods({ GET: discover.group }));
   app.all(ROOT, methods({ GET: discover.resources }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));

@@ -2,7 +2,7 @@
 
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { createHttpApp, type HttpDeps, type HttpEnv } from '#http/app.ts';
-import { may } from '#http/authorize.ts';
+import { may, MissingRight } from '#http/authorize.ts';
 import { originHeaders } from '#http/cors.ts';
 import { digestOf } from '#http/digest.ts';
 import { methods } from '#http/methods.ts';
@@ -167,7 +167,7 @@ function isRefusedCursor(error: unknown): boolean {
 
 function assertMayWatch(caller: Caller): void {
   if (may(caller, 'watch', { scope: 'Namespaced', tenant: undefined })) return;
-  throw new StatusError('Forbidden', `${JSON.stringify(caller.subject)} has no role that may watch`);
+  throw new MissingRight(`${JSON.stringify(caller.subject)} has no role that may watch`);
 }
 
 function assertAccepted(c: Context<HttpEnv>): void {

@@ -9,6 +9,7 @@ import { createFeeds } from '#functions/watch/feeds.ts';
 import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/coordinator.ts';
 import { Tails } from '#functions/watch/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
 import { blocksUnknown, stopping, tenantsLost, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
 
@@ -24,7 +25,9 @@ export interface HubOptions {
 }
 
 export interface HubDeps
-  extends Omit<FeedDeps, 'tails' | 'listStreams'>, Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery'> {
+  extends
+    Omit<FeedDeps, 'tails' | 'listStreams'>,
+    Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery' | 'onDeadLettersFull'> {
   readonly blocks: TokenBlocks;
   readonly onOpen: (mode: WatchMode) => void;
   readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;
@@ -67,8 +70,9 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   const { bookmarkMs = 15_000, maxAgeMs = 1_800_000, stallMs = 30_000, lingerMs = 30_000 } = options;
   const lifetime = new AbortController();
   const tails = new Tails(deps);
+  const turns = new Turns();
   const feeds = createFeeds({ ...deps, tails }, lingerMs);
-  const groups = new GroupCoordinator({ ...deps, tails });
+  const groups = new GroupCoordinator({ ...deps, tails, turns });
   const registrations = new Map<TimedStream, Registration>();
 
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);

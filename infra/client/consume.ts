@@ -51,7 +51,10 @@ export interface ConsumeOptions<Spec = Record<string, unknown>, Status = Record<
   readonly concurrency?: number;
   /** Handles one change; confirmed once it resolves. It may come more than once. */
   readonly handler: (delivery: Delivery<Spec, Status>, context: HandlerContext) => void | Promise<void>;
-  /** Changes of this tenant were lost to retention before they were handled: look at all its objects. Then it goes on. */
+  /**
+   * Changes of this tenant were lost to retention before they were handled: look at all its objects. Then it goes on. What
+   * it throws ends the member, and another one is asked.
+   */
   readonly onResync: (tenant: string) => void | Promise<void>;
   /** The tenant was deleted, and all its changes that came here are handled. */
   readonly onTenantGone?: (tenant: string) => void;
@@ -148,6 +151,7 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     lanes.push({
       lane: delivery.lane,
       fence: delivery.fence,
+      isDeadLetter: delivery.isDeadLetter,
       async run(lost) {
         try {
           await handler(delivery, { signal: lost });
@@ -161,17 +165,12 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
   }
 
   function failed(delivery: LaneFrame & Delivery<Spec, Status>, error: unknown): void {
-    const delayMs = refuse(delivery, delivery.attempt);
+    const delayMs = Math.round(jitteredMs(delivery.attempt - 1, FIRST_DELAY_MS, LONGEST_DELAY_MS));
+    acks.nack(delivery, delayMs);
+    // What is behind it on its lane comes again with it.
+    if (!delivery.isDeadLetter) lanes.lose(delivery);
     const isDead = delivery.isDeadLetter || delivery.attempt >= maxAttempts;
     onFailure?.({ error, delivery, retryInMs: isDead ? undefined : delayMs });
-  }
-
-  /** What is behind it on its lane comes again with it. */
-  function refuse(frame: LaneFrame, attempt: number): number {
-    const delayMs = Math.round(jitteredMs(attempt - 1, FIRST_DELAY_MS, LONGEST_DELAY_MS));
-    acks.nack(frame, delayMs);
-    if (!frame.isDeadLetter) lanes.lose(frame);
-    return delayMs;
   }
 
   function hear({ id = '', data }: Frame): void {
@@ -183,13 +182,7 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     lanes.push({
       ...frame,
       async run() {
-        try {
-          await resync(tenant);
-        } catch {
-          // As any other work that fails: it comes again.
-          refuse(frame, 1);
-          return;
-        }
+        await resync(tenant);
         acks.ack(frame);
       },
     });

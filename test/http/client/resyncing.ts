@@ -44,6 +44,31 @@ export function resyncing(open: () => Promise<OwnServer>): void {
     expect([resyncs > 0, namesOf(third.handled)]).toEqual([true, ['last']]);
   });
 
+  test('ends with what looking at all objects of a tenant throws, and leaves it to others', async () => {
+    const { name, widgets } = await createTenant(world);
+    const of = { group: uniqueName('g'), tenants: [name], grant: EVERYONE };
+    await world.admin.post(widgets, { metadata: { name: 'w' } });
+    const first = await join(of);
+    await first.until(() => first.handled.length === 1);
+    await first.leave();
+    await world.admin.patch(`${widgets}/w`, { spec: { size: 1 } });
+    await world.admin.get(widgets);
+    await (await open()).removeHistory(name, 2);
+    await world.admin.post(widgets, { metadata: { name: 'after' } });
+
+    const broken = new Error('the objects cannot be read');
+    const second = await join({
+      ...of,
+      onResync() {
+        throw broken;
+      },
+    });
+    expect(await second.ended).toBe(broken);
+    let resyncs = 0;
+    const third = await join({ ...of, onResync: () => void (resyncs += 1) });
+    await third.until(() => resyncs > 0);
+  });
+
   test('goes on at a server that was killed, and handles what was not confirmed again', async () => {
     const { name, widgets } = await createTenant(world);
     const member = await join({ group: uniqueName('g'), tenants: [name], grant: EVERYONE });

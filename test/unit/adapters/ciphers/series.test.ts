@@ -47,7 +47,9 @@ describe('a series of tokens', () => {
     const token = box.sealSeries(PLAINTEXT, 'x')(5);
     // The last character of a block has four bits that say nothing.
     const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    const same = last.split('').filter((character) => box.openSeries(token.slice(0, -1) + character, 'x') !== 'malformed');
+    const same = last
+      .split('')
+      .filter((character) => box.openSeries(token.slice(0, -1) + character, 'x') !== 'malformed');
     expect(same).toEqual([token.at(-1)]);
     expect(box.openSeries(`${token}=`, 'x')).toBe('malformed');
   });

@@ -17,8 +17,14 @@ const ofLane: fc.Arbitrary<Acked> = fc.record({
   fence: count,
   point: fc.record({ seq: count, position: count }),
 });
-const ofLetter: fc.Arbitrary<Acked> = fc.record({ of: fc.constant('letter' as const), group: count, id: count });
-const ackeds = fc.oneof(ofLane, ofLetter);
+const ofDeadLetter: fc.Arbitrary<Acked> = fc.record({
+  of: fc.constant('deadLetter' as const),
+  group: count,
+  stream: count,
+  id: count,
+  fence: count,
+});
+const ackeds = fc.oneof(ofLane, ofDeadLetter);
 
 const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
 const box = secretBox([{ id: 3, key: key(1) }]);
@@ -33,9 +39,7 @@ const EXAMPLE = {
 };
 
 function seal(acked: Acked, audience: Audience): string {
-  return acked.of === 'lane'
-    ? tokens.ofLane(acked, audience)(acked.point)
-    : tokens.ofLetter(acked.group, acked.id, audience);
+  return acked.of === 'lane' ? tokens.ofLane(acked, audience)(acked.point) : tokens.ofDeadLetter(acked, audience);
 }
 
 const LANE = { group: 7n, stream: 12n, lane: 15, fence: 3n };
@@ -150,7 +154,7 @@ describe('an ack token', () => {
   it('with a plaintext that no token has is malformed, though it was sealed here', () => {
     const open = (...plaintext: number[]): unknown =>
       tokens.open(box.sealSeries(Uint8Array.from(plaintext), 'plumbline/ack/1/public')(0), 'public');
-    const openLetter = (...plaintext: number[]): unknown =>
+    const openDeadLetter = (...plaintext: number[]): unknown =>
       tokens.open(box.seal(Uint8Array.from(plaintext), 'plumbline/ack/1/public'), 'public');
     expect(open(0, 7, 12, 15, 3, 5, 0)).toEqual({ ...EXAMPLE, point: { seq: 5n, position: 5n } });
     expect(open(0, 7, 12, 16, 3, 5, 0), 'lane 16').toBe('malformed');
@@ -158,12 +162,13 @@ describe('an ack token', () => {
     expect(open(0, 7, 12, 15, 3, 5), 'no position').toBe('malformed');
     expect(open(0, 7, 12, 15, 3, 5, 0, 0), 'one number more').toBe('malformed');
     expect(open(0, 7, 12, 15, 3, 5, 128), 'half a number').toBe('malformed');
-    expect(openLetter(1, 7, 12)).toEqual({ of: 'letter', group: 7n, id: 12n });
-    expect(openLetter(1, 7), 'no id').toBe('malformed');
-    expect(openLetter(2, 7, 12), 'of something else').toBe('malformed');
-    expect(openLetter(0, 7, 12, 15, 3, 5, 0), 'a lane').toBe('malformed');
-    expect(open(1, 7, 12), 'a parked event').toBe('malformed');
-    expect(openLetter(), 'nothing').toBe('malformed');
+    expect(openDeadLetter(1, 7, 12, 9, 2)).toEqual({ of: 'deadLetter', group: 7n, stream: 12n, id: 9n, fence: 2n });
+    expect(openDeadLetter(1, 7, 12, 9), 'no fence').toBe('malformed');
+    expect(openDeadLetter(1, 7, 12, 9, 2, 0), 'one number more').toBe('malformed');
+    expect(openDeadLetter(2, 7, 12, 9, 2), 'of something else').toBe('malformed');
+    expect(openDeadLetter(0, 7, 12, 15, 3, 5, 0), 'a lane').toBe('malformed');
+    expect(open(1, 7, 12, 9, 2), 'a dead letter').toBe('malformed');
+    expect(openDeadLetter(), 'nothing').toBe('malformed');
     expect(open(), 'nothing').toBe('malformed');
   });
 });

@@ -42,6 +42,7 @@ function startHub(blocks: TokenBlocks): WatchEnd[] {
     ...noGroups,
     blocks,
     onRedelivery: ignore,
+    onDeadLettersFull: () => undefined,
     onFilterError: ignore,
     onIsolationViolation: ignore,
     onError: ignore,

@@ -1,6 +1,6 @@
 /** A member over a log in memory: what it was sent, and its keeper's doings in the test's hands. */
 
-import type { AssignedLane } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, DeadLetter, Retry } from '#core/ports/watch-groups.ts';
 import type { LogRange } from '#core/ports/event-log.ts';
 import { laneOf } from '#core/lane.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
@@ -25,6 +25,10 @@ export interface TestMember {
   readonly violations: readonly bigint[];
   /** What was taken out of its lane. */
   readonly parked: readonly bigint[];
+  /** What the database has of dead letters, as they are delivered. */
+  readonly deadLetters: DeadLetter[];
+  /** What was asked of them. */
+  readonly asked: readonly (readonly Retry[])[];
   /** What the network did not take yet. */
   readonly sink: { bufferedBytes: number };
   /** Gives it all lanes of the stream, each at this point. */
@@ -35,14 +39,23 @@ export interface MemberOptions {
   readonly leaseMs?: number;
   readonly window?: number;
   readonly turns?: Turns;
+  /** @default true */
+  readonly tenantsAreNamed?: boolean;
 }
 
-export function testMember({ leaseMs = 60_000, window = 64, turns = new Turns() }: MemberOptions = {}): TestMember {
+export function testMember({
+  leaseMs = 60_000,
+  window = 64,
+  turns = new Turns(),
+  tenantsAreNamed = true,
+}: MemberOptions = {}): TestMember {
   const log = fakeLog();
   const sent: string[] = [];
   const errors: unknown[] = [];
   const violations: bigint[] = [];
   const parked: bigint[] = [];
+  const deadLetters: DeadLetter[] = [];
+  const asked: (readonly Retry[])[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const sink = {
     bufferedBytes: 0,
@@ -55,7 +68,7 @@ export function testMember({ leaseMs = 60_000, window = 64, turns = new Turns() 
     tails: new Tails({ log, onError }),
     ackTokens: {
       ofLane: () => (point) => String(point.seq),
-      ofLetter: () => 'letter',
+      ofDeadLetter: ({ id }) => `dead letter ${id}`,
       open: () => 'malformed',
     },
     slots: new Slots(16),
@@ -65,10 +78,14 @@ export function testMember({ leaseMs = 60_000, window = 64, turns = new Turns() 
       parked.push(point.seq);
       lane.parked(point);
     },
+    async deadLetters(_, retries) {
+      asked.push(retries);
+      return deadLetters.filter(({ id }) => retries.some((retry) => retry.id === id));
+    },
     reload: () => undefined,
     ended: () => undefined,
     onRedelivery: () => undefined,
-    onFilterError: () => undefined,
+    onFilterFailed: () => undefined,
     onIsolationViolation: (stream) => violations.push(stream),
     onError,
   };
@@ -78,12 +95,13 @@ export function testMember({ leaseMs = 60_000, window = 64, turns = new Turns() 
     membership: { group: 1n, member: 1n, isNew: true, droppedAt: undefined },
     audience: 'public',
     tenants: ['t1'],
+    tenantsAreNamed,
     selection: createSelection({}),
     limits: { window, maxAttempts: 16 },
     ackWaitMs: 30_000,
     leaseEndsAtMs: performance.now() + leaseMs,
   });
-  return { log, session, sent, parked, errors, violations, sink, takeAll };
+  return { log, session, sent, parked, deadLetters, asked, errors, violations, sink, takeAll };
 
   async function takeAll(change: Partial<AssignedLane> = {}): Promise<void> {
     const ranges: ReadonlyMap<bigint, LogRange> = await log.ranges([STREAM]);
@@ -107,6 +125,24 @@ export function assigned(lane: number, change: Partial<AssignedLane> = {}): Assi
     pauseMs: 0,
     isWanted: false,
     retries: [],
+    ...change,
+  };
+}
+
+/** As it is delivered with this fence. */
+export function deadLetter(id: bigint, lane: number, change: Partial<DeadLetter> = {}): DeadLetter {
+  return {
+    id,
+    fence: 2n,
+    stream: STREAM,
+    lane,
+    tenant: 't1',
+    point: ORIGIN,
+    event: `{"id":"dead letter ${id}"}`,
+    type: 'ADDED',
+    attempts: 17,
+    reason: 'a test',
+    parkedAt: new Date(),
     ...change,
   };
 }
