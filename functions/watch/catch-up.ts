@@ -25,7 +25,7 @@ export interface Backlog {
   readonly pace: Pace;
 }
 
-export interface CatchUpDeps extends Omit<Backlog, 'pace'> {
+export interface CatchUpDeps extends Backlog {
   readonly feed: Feed;
   readonly stint: Stint;
   readonly selection: Selection;

@@ -103,6 +103,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       // All that can be refused, before the head is written.
       const cursor = feed.seal(vector);
       feed.assertRunning();
+      deps.hub.assertFilterAllowed(caller, request.selection.filter);
       const { watcher, answer } = open(c, feed, request);
       deps.hub.register(watcher, viewOf(caller, request.granted, request.tenantsAreNamed));
       watcher.write(opening() + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));

@@ -3,45 +3,62 @@
  * else of the process comes, and those that waited go on.
  */
 
+export interface Worker {
+  /** Works until it has done all or the time is up; then it asks for its next turn. */
+  turn(): void;
+}
+
+export interface TurnsOptions {
+  /** How long nobody works after each millisecond of work, while some wait. @default 0 */
+  readonly restPerMs?: number;
+  /** Milliseconds of a clock that only runs forward. */
+  readonly nowMs?: () => number;
+}
+
 const SLICE_MS = 4;
 
 export class Turns {
+  readonly #restPerMs: number;
   readonly #nowMs: () => number;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Worker>();
   #isOpen = false;
-  #endsAtMs = 0;
+  #beganAtMs = -Infinity;
 
-  /** @param nowMs milliseconds of a clock that only runs forward. */
-  constructor(nowMs: () => number = () => performance.now()) {
+  constructor({ restPerMs = 0, nowMs = () => performance.now() }: TurnsOptions = {}) {
+    this.#restPerMs = restPerMs;
     this.#nowMs = nowMs;
   }
 
   /** Whether the time is up: whoever works leaves the rest for its next turn. */
   get isOver(): boolean {
-    return this.#nowMs() >= this.#endsAtMs;
+    return this.#nowMs() >= this.#beganAtMs + SLICE_MS;
   }
 
-  /** Works now, or when there is time again; a piece of work that waits already waits once. */
-  take(work: () => void): void {
+  /** Has it work now, or when there is time again. Who waits already waits once. */
+  take(worker: Worker): void {
     if (!this.#isOpen) this.#open();
-    if (this.isOver) this.#waiting.add(work);
-    else work();
+    if (this.#waiting.size > 0 || this.isOver) this.#waiting.add(worker);
+    else worker.turn();
   }
 
   #open(): void {
     this.#isOpen = true;
-    this.#endsAtMs = this.#nowMs() + SLICE_MS;
-    setImmediate(() => this.#next());
+    this.#beganAtMs = this.#nowMs();
+    setImmediate(() => this.#close());
+  }
+
+  #close(): void {
+    if (this.#waiting.size === 0) this.#isOpen = false;
+    else if (this.#restPerMs === 0) this.#next();
+    else setTimeout(() => this.#next(), (this.#nowMs() - this.#beganAtMs) * this.#restPerMs);
   }
 
   #next(): void {
-    this.#isOpen = false;
-    if (this.#waiting.size === 0) return;
     this.#open();
-    for (const work of this.#waiting) {
+    for (const worker of this.#waiting) {
       if (this.isOver) return;
-      this.#waiting.delete(work);
-      work();
+      this.#waiting.delete(worker);
+      worker.turn();
     }
   }
 }

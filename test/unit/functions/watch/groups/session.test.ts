@@ -218,7 +218,7 @@ test('a log that says again and again that a position is lost, and has nothing f
 test('a member with much to deliver lets others go on in between, and delivers all of it', async () => {
   let nowMs = 0;
   // As if each look at the clock were a quarter of a millisecond of work.
-  const turns = new Turns(() => (nowMs += 0.25));
+  const turns = new Turns({ nowMs: () => (nowMs += 0.25) });
   const { log, sent, takeAll } = testMember({ window: 1_024, turns });
   log.fill(STREAM, 100);
   await takeAll();
