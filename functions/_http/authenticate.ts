@@ -94,10 +94,11 @@ export function createAuthenticator(
     return jwtVerify(token, find, verifyOptions);
   }
 
-  function callerOf({ payload }: JWTVerifyResult): Caller {
+  function callerOf({ payload, protectedHeader: { kid } }: JWTVerifyResult): Caller {
     const read = readClaims(payload, claims);
     if (typeof read === 'string') throw unauthorized(read);
-    return { audience, ...read, expiresAtMs: ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000 };
+    const expiresAtMs = ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000;
+    return { audience, ...read, ...(kid !== undefined && { keyId: kid }), expiresAtMs };
   }
 
   function refusal(error: unknown): StatusError {

@@ -7,8 +7,20 @@ import { type StatusDetails, StatusError } from '#core/status-error.ts';
 /**
  * `metadata`: labels, annotations, finalizers and owners of an object whose spec stays as it is. `status`: writing it.
  * `secrets`: reading the fields that no other answer has.
+ * `force`: taking off finalizers that are somebody else's.
  */
-export const VERBS = ['get', 'list', 'watch', 'create', 'update', 'delete', 'metadata', 'status', 'secrets'] as const;
+export const VERBS = [
+  'get',
+  'list',
+  'watch',
+  'create',
+  'update',
+  'delete',
+  'metadata',
+  'status',
+  'secrets',
+  'force',
+] as const;
 export type Verb = (typeof VERBS)[number];
 
 const READ: readonly Verb[] = ['get', 'list', 'watch'];
@@ -64,6 +76,7 @@ const ACTIONS: Partial<Record<Verb, string>> = {
   metadata: 'update',
   status: 'write the status of',
   secrets: 'read the secrets of',
+  force: 'force the deletion of',
 };
 
 export function forbidden(caller: Caller, action: string, kind: Kind, tenant: string | undefined): StatusError {

@@ -12,6 +12,8 @@ import { createObject } from '#functions/api/create.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { discovery } from '#functions/api/discovery.ts';
 import { listEvents, readEvent } from '#functions/api/events.ts';
+import { forceDelete } from '#functions/api/force-delete.ts';
+import { listForcedDeletions } from '#functions/api/forced-deletions.ts';
 import { listObjects } from '#functions/api/list.ts';
 import { serveOpenApi } from '#functions/api/openapi/serve.ts';
 import { patchOne } from '#functions/api/patch.ts';
@@ -42,6 +44,8 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   });
   const secrets = onPrivateListener(methods({ GET: readSecrets(deps) }));
   const status = methods({ GET: readOne(deps), PUT: replaceStatus(deps), PATCH: patchStatus(deps) });
+  const force = methods({ POST: forceDelete(deps) });
+  const forced = methods({ GET: listForcedDeletions(deps) });
   const discover = discovery(deps);
   const openApi = serveOpenApi(deps);
 
@@ -63,16 +67,20 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
+  app.all('/apis/plumbline.dev/v1/namespaces/:tenant/forceddeletions', forced);
+  app.all('/apis/plumbline.dev/v1/forceddeletions', forced);
   for (const path of LISTS) app.get(path, compressLarge());
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name/status`, status);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name/secrets`, secrets);
+  app.all(`${ROOT}/namespaces/:tenant/:plural/:name/force-delete`, force);
   app.all(`${ROOT}/:plural`, collection);
   app.all(`${ROOT}/:plural/:name`, object);
   app.all(`${ROOT}/:plural/:name/status`, status);
   app.all(`${ROOT}/:plural/:name/secrets`, secrets);
+  app.all(`${ROOT}/:plural/:name/force-delete`, force);
   return app;
 }
 

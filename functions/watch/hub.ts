@@ -14,6 +14,7 @@ import { Turns } from '#functions/watch/turns.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
 import {
   blocksUnknown,
+  keyWithdrawn,
   stopping,
   tenantsLost,
   tokenExpired,
@@ -37,6 +38,8 @@ export interface HubDeps
     Omit<FeedDeps, 'tails' | 'turns' | 'listStreams'>,
     Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery' | 'onDeadLettersFull'> {
   readonly blocks: TokenBlocks;
+  /** Whether tokens of the key with this id are still taken. @default they are */
+  readonly trustsKey?: ((keyId: string) => boolean) | undefined;
   readonly onOpen: (mode: WatchMode) => void;
   readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;
 }
@@ -145,6 +148,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
       if (stream.isClosed) endWith(registration, stream.endedBy ?? 'client', () => undefined);
       else if (stream.blockedMs(nowMs) > stallMs) endWith(registration, 'slow', () => stream.end(tooSlow(stallMs)));
       else if (epochMs >= view.token.expiresAtMs) endWith(registration, 'token', () => stream.end(tokenExpired()));
+      else if (isWithdrawn(view)) endWith(registration, 'token', () => stream.end(keyWithdrawn()));
       else if (obeyBlocks(registration)) continue;
       else if (nowMs >= registration.endsAtMs) endWith(registration, 'age', () => stream.finish());
       else if (nowMs >= registration.bookmarkAtMs) {
@@ -154,6 +158,10 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     }
     feeds.sweep(nowMs);
     tails.trim(nowMs);
+  }
+
+  function isWithdrawn({ token: { keyId } }: View): boolean {
+    return keyId !== undefined && deps.trustsKey?.(keyId) === false;
   }
 
   /** Whether it ended the stream. */

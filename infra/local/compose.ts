@@ -12,6 +12,7 @@ import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
+import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
@@ -157,6 +158,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     groups,
     ackTokens,
     blocks,
+    trustsKey: issuer.trustsKey,
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
@@ -191,6 +193,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
       ...shared,
       store: postgresResources(pools.api),
       events: postgresObjectEvents(pools.api),
+      forcedDeletions: postgresForcedDeletions(pools.api),
       continueTokens: createContinueTokens(box),
       version: packageJson.version,
     });

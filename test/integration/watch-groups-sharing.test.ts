@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom, testSeed } from '#test/support/random.ts';
-import { useGroupWorld, type LaneRow, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, type LaneRow, newGroup } from '#test/support/watch-groups.ts';
 
 const TENANTS = ['acme', 'globex', 'initech', 'umbrella', 'hooli'];
 const LANES = 16;

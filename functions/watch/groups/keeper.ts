@@ -25,7 +25,7 @@ export interface GroupKeeper {
   /** Makes an event of a lane a dead letter; resolves when it is, or is not to be now. Never rejects. */
   park(lane: Lane, parking: Parking): Promise<void>;
   /** See `WatchGroups.deliverDeadLetters`. Undefined when they cannot be had for now, some time later. Never rejects. */
-  deadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined>;
+  deadLetters(membership: Membership, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined>;
   /** Something may have changed: the lanes of the group are looked at. */
   reload(group: bigint): void;
   /** The session has ended: its lanes are for others. */

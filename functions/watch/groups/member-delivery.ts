@@ -164,7 +164,7 @@ export class MemberDelivery implements Worker {
 
   async #deliverDeadLetters(due: readonly Retry[]): Promise<void> {
     const { keeper, membership } = this.#deps;
-    const deadLetters = await keeper.deadLetters(membership.member, due);
+    const deadLetters = await keeper.deadLetters(membership, due);
     this.#isAsking = false;
     if (this.#isStopped) return;
     if (deadLetters) {

@@ -26,7 +26,7 @@ const OWN = {
   viewer: READS,
   editor: 'get list watch create update delete metadata',
   controller: 'get list watch metadata status secrets',
-  admin: 'get list watch create update delete metadata status secrets',
+  admin: 'get list watch create update delete metadata status secrets force',
 };
 
 test('rights on namespaced kinds', () => {

@@ -29,6 +29,7 @@ const untouchable = new Proxy(
 const api = createApi({
   store: untouchable,
   events: untouchable,
+  forcedDeletions: untouchable,
   cursors: untouchable,
   continueTokens: untouchable,
   kinds: createKindRegistry(SHIPPED_KINDS),

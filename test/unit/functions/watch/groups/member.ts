@@ -38,6 +38,7 @@ export interface TestMember {
 export interface MemberOptions {
   readonly leaseMs?: number;
   readonly window?: number;
+  /** @default one without end */
   readonly turns?: Turns;
   /** @default true */
   readonly tenantsAreNamed?: boolean;
@@ -46,7 +47,7 @@ export interface MemberOptions {
 export function testMember({
   leaseMs = 60_000,
   window = 64,
-  turns = new Turns(),
+  turns = new Turns({ nowMs: () => 0 }),
   tenantsAreNamed = true,
 }: MemberOptions = {}): TestMember {
   const log = fakeLog();
