@@ -1,5 +1,6 @@
 /** Behind the ring: a watcher reads the log itself, in bounded batches at its client's pace. */
 
+import { yieldToOthers } from '#loop/yield-to-others.ts';
 import type { CursorVector } from '#core/cursor.ts';
 import type { StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, ORIGIN, pointOf, type ReadLimits } from '#core/ports/event-log.ts';
@@ -104,7 +105,7 @@ async function framesOf(
   let beganAtMs = performance.now();
   for (const event of events) {
     if (performance.now() - beganAtMs > SLICE_MS) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await yieldToOthers();
       beganAtMs = performance.now();
     }
     feed.assertIsolated(event);
