@@ -14,6 +14,8 @@ export interface PoolOptions {
   readonly maxConnections: number;
   /** How long a statement waits for a connection. Absent: for ever. */
   readonly patienceMs: number | undefined;
+  /** In place of the driver's own. */
+  readonly listen?: Sql['listen'] | undefined;
 }
 
 /** A statement of the driver. */
@@ -37,7 +39,10 @@ interface Waiting {
 const REFUSED: readonly PropertyKey[] = ['begin', 'reserve', 'subscribe', 'file'];
 
 /** @param open makes a connection; its argument is to be called once it has closed. */
-export function createPool(open: (onClose: () => void) => Sql, { maxConnections, patienceMs }: PoolOptions): Sql {
+export function createPool(
+  open: (onClose: () => void) => Sql,
+  { maxConnections, patienceMs, listen }: PoolOptions,
+): Sql {
   const connections = new Set<Connection>();
   // The last one used first: its plans are warm, and the others may rest.
   const idle: Connection[] = [];
@@ -52,6 +57,7 @@ export function createPool(open: (onClose: () => void) => Sql, { maxConnections,
     },
     get(target, name): unknown {
       if (name === 'end') return end;
+      if (name === 'listen' && listen) return listen;
       if (name === 'unsafe') return (...args: Parameters<Sql['unsafe']>) => routed(target.unsafe(...args));
       if (REFUSED.includes(name)) throw new TypeError(`a pool has no ${String(name)}: open a session`);
       return Reflect.get(target, name);
