@@ -1,7 +1,6 @@
 /** What all parts of this worker share, made when an isolate starts. What is missing or wrong keeps it from starting. */
 
 import { env } from 'cloudflare:workers';
-import ownKinds from '#own-kinds';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { consoleLogger } from '#adapters/workers/console-logger.ts';
 import { defineKind, type Kind, type KindDefinition } from '#core/kind.ts';
@@ -14,8 +13,13 @@ export const edge: EdgeConfig = readEdgeConfig(env);
 
 export const logger: Logger = consoleLogger(edge.config.logLevel);
 
-// A kind is a definition too: defining it again checks what JavaScript could not.
-const own: readonly Kind[] = ownKinds.map((kind) => defineKind(kind as unknown as KindDefinition<object, object>));
+let own: readonly Kind[] = [];
+
+/** Adds a team's kinds to the shipped ones: called by the module that is deployed, before there are requests. */
+export function serveKinds(kinds: readonly Kind[]): void {
+  // A kind is a definition too: defining it again checks what JavaScript could not.
+  own = kinds.map((kind) => defineKind(kind as unknown as KindDefinition<object, object>));
+}
 
 /** The kinds that are served; what their controllers act on is reached through this. */
 export function kindsOver(sql: Sql): KindRegistry {

@@ -49,10 +49,18 @@ export async function answerResourceRequest(request: Request, options: ResourceA
     });
     const answer = await app.fetch(request);
     if (answer.ok && !isRead(request)) later(edge.background.getByName('background').kick());
-    return answer;
+    return asEncoded(answer);
   } finally {
     later(sql.end({ timeout: 1 }));
   }
+}
+
+/** What is compressed already must not be compressed once more: workerd does so with each body that names an encoding. */
+function asEncoded(answer: Response): Response {
+  if (!answer.headers.has('Content-Encoding')) return answer;
+  const { status, headers, body } = answer;
+  const init: ResponseInit & { encodeBody: 'manual' } = { status, headers, encodeBody: 'manual' };
+  return new Response(body, init);
 }
 
 function isRead({ method }: Request): boolean {

@@ -131,7 +131,7 @@ export async function openWatchInstance({
       });
     const apps = { public: appFor('public'), private: appFor('private') };
     return {
-      answer: async (request) => apps[audienceAt(request.url, edge)].fetch(request),
+      answer: async (request) => apps[audienceAt(request.url, edge)].fetch(request, { signal: request.signal }),
       get streams() {
         return open;
       },

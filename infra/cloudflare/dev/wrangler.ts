@@ -2,14 +2,17 @@
 
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Config } from '#infra/local/config.ts';
 import { openPrivateDirectory, writePrivateFile } from '#infra/local/data-directory.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
 const CONFIGURATION = resolve(import.meta.dirname, '../wrangler.jsonc');
+const WORKER = resolve(import.meta.dirname, '../worker.ts');
+const INSTALLATION = resolve(import.meta.dirname, '../installation.ts');
 const READY = /Ready on (http:\/\/\S+)/;
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -45,12 +48,24 @@ export async function startWrangler({
   // Arguments and environments of processes can be seen by others; this file by nobody.
   const file = join(directory, 'bindings.env');
   await writePrivateFile(file, envFile({ ...variables, ...configuredVariables(databaseUrl, config) }));
-  const kinds = config.kindsModule === undefined ? [] : ['--alias', `#own-kinds:${resolve(config.kindsModule)}`];
+  const entry = config.kindsModule === undefined ? WORKER : await writeEntry(directory, config.kindsModule);
   const child = spawn(
     process.execPath,
     [
-      ...[program(), 'dev', '--config', CONFIGURATION, '--ip', host, '--port', String(port), '--inspector-port', '0'],
-      ...['--persist-to', directory, '--env-file', file, '--show-interactive-dev-session=false', ...kinds],
+      ...[
+        program(),
+        'dev',
+        entry,
+        '--config',
+        CONFIGURATION,
+        '--ip',
+        host,
+        '--port',
+        String(port),
+        '--inspector-port',
+        '0',
+      ],
+      ...['--persist-to', directory, '--env-file', file, '--show-interactive-dev-session=false'],
     ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -100,6 +115,23 @@ export async function startWrangler({
     await exit;
     clearTimeout(timer);
   }
+}
+
+/** A module to deploy with kinds of a team's own; theirs looks the same. */
+async function writeEntry(directory: string, kindsModule: string): Promise<string> {
+  const path = join(directory, 'entry.ts');
+  const isPath = kindsModule.startsWith('.') || isAbsolute(kindsModule) || /\.[cm]?[jt]s$/.test(kindsModule);
+  const kinds = isPath ? resolve(kindsModule) : fileURLToPath(import.meta.resolve(kindsModule));
+  await writePrivateFile(
+    path,
+    [
+      `import kinds from ${JSON.stringify(kinds)};`,
+      `import { serveKinds } from ${JSON.stringify(INSTALLATION)};`,
+      `export { Background, default, WatchShard } from ${JSON.stringify(WORKER)};`,
+      'serveKinds(kinds);\n',
+    ].join('\n'),
+  );
+  return path;
 }
 
 /** @throws {StartError} when wrangler is not installed. */
