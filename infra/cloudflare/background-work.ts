@@ -61,7 +61,7 @@ export function createBackgroundWork({
   const pool = (name: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
       applicationName: `plumbline edge ${name}`,
-      role: 'plumbline_server',
+      isPooled: true,
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     });

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { readTokenBlocks } from '#adapters/postgres/token-blocks.ts';
 import { KEYS_READ_EVERY_MS } from '#core/ports/cursor-keys.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
@@ -38,6 +39,7 @@ export async function freshKnowledge(sql: Sql): Promise<Knowledge> {
     const [{ keys, sealingId }, blocks] = await Promise.all([
       postgresCursorKeys(sql, randomBytes).read(),
       readTokenBlocks(sql),
+      assertServerRole(sql),
     ]);
     known = { box: secretBox(keys, { sealingId }), blocks, readAtMs: Date.now() };
     return knowledgeOf(known);

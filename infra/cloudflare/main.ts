@@ -3,10 +3,12 @@
  * that DATABASE_URL names. It takes the variables of `npm start`, and leaves the same run.json and tokens behind.
  */
 
+import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
 import { chooseLog, LogMismatch } from '#adapters/postgres/log-choice.ts';
-import { connect } from '#adapters/postgres/client.ts';
+import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
+import { withSession } from '#adapters/postgres/session.ts';
 import { startCron } from '#infra/cloudflare/dev/cron.ts';
 import { startForwarder } from '#infra/cloudflare/dev/forwarder.ts';
 import { startWrangler } from '#infra/cloudflare/dev/wrangler.ts';
@@ -50,7 +52,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   const keys = await loadDevelopmentIdentity(dataDir);
   const database = await openDatabase(config, logger);
   started.push({ name: 'database', stop: () => database.stop() });
-  await prepareDatabase(config, database.url);
+  const pooledUrl = await prepareDatabase(config, database.url);
 
   const publicPort = config.publicPort === 0 ? await freePort() : config.publicPort;
   // Host names tell whom a request is for; on one machine they are told apart by their ports.
@@ -61,6 +63,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   const wrangler = await startWrangler({
     config,
     databaseUrl: database.url,
+    pooledUrl,
     host,
     port: publicPort,
     logger,
@@ -89,17 +92,23 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   return { ended: wrangler.ended };
 }
 
-/** What a deployment does before its workers: they have no rights to. */
-async function prepareDatabase(config: Config, databaseUrl: string): Promise<void> {
+/** What a deployment does before its workers, which have no rights to. @returns the URL of the workers' login. */
+async function prepareDatabase(config: Config, databaseUrl: string): Promise<string> {
   try {
     await chooseLog(databaseUrl, { log: 'postgres' });
   } catch (error) {
     throw error instanceof LogMismatch ? new StartError(error.message, { cause: error }) : error;
   }
-  const sql = connect(databaseUrl, { applicationName: 'plumbline edge kinds' });
-  const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
-  await registerAll(databaseUrl, await loadKinds(shipped, config.kindsModule));
-  await sql.end();
+  return withSession(databaseUrl, { applicationName: 'plumbline edge start' }, async (sql) => {
+    const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
+    await registerAll(databaseUrl, await loadKinds(shipped, config.kindsModule));
+    const url = new URL(databaseUrl);
+    const login = { name: `${url.pathname.slice(1)}_edge`, password: randomBytes(18).toString('hex') };
+    await makePooledLogin(sql, login);
+    url.username = login.name;
+    url.password = login.password;
+    return url.href;
+  });
 }
 
 async function freePort(): Promise<number> {

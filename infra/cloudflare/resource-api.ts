@@ -30,7 +30,7 @@ export async function answerResourceRequest(request: Request, options: ResourceA
   const audience = audienceAt(request.url, edge);
   const sql = connect(edge.databaseUrl(), {
     applicationName: 'plumbline edge api',
-    role: 'plumbline_server',
+    isPooled: true,
     maxConnections: MOST_CONNECTIONS,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });

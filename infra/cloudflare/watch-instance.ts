@@ -7,6 +7,7 @@ import { createOwnMetrics } from '#adapters/node/metrics.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
+import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
@@ -55,7 +56,7 @@ export async function openWatchInstance({
   const pool = (name: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
       applicationName: `plumbline edge ${name}`,
-      role: 'plumbline_server',
+      isPooled: true,
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
       listen: notices.listen as Sql['listen'],
@@ -80,6 +81,7 @@ export async function openWatchInstance({
     const [box, blocks] = await Promise.all([
       rotatingBox(postgresCursorKeys(pools.blocks, randomBytes), lifetime.signal),
       followTokenBlocks(pools.blocks, lifetime.signal),
+      assertServerRole(pools.watch),
     ]);
     const cursors = createCursors(box);
     const ackTokens = createAckTokens(box);

@@ -21,6 +21,8 @@ const KEPT_LINES = 40;
 export interface WranglerOptions {
   readonly config: Config;
   readonly databaseUrl: string;
+  /** Of the worker's login. */
+  readonly pooledUrl: string;
   readonly host: string;
   readonly port: number;
   readonly logger: Logger;
@@ -39,6 +41,7 @@ export interface Wrangler {
 export async function startWrangler({
   config,
   databaseUrl,
+  pooledUrl,
   host,
   port,
   logger,
@@ -71,7 +74,7 @@ export async function startWrangler({
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         ...process.env,
-        CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_HYPERDRIVE: databaseUrl,
+        CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_HYPERDRIVE: pooledUrl,
         CLOUDFLARE_CF_FETCH_ENABLED: 'false',
         WRANGLER_SEND_METRICS: 'false',
         NO_COLOR: '1',
