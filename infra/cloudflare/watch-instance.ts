@@ -25,10 +25,14 @@ import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
-// An object may have six connections open: four in pools, and two for lists at the log's head.
+// An object may have six connections open: five in pools, and one for a list at the log's head.
 const WATCH_CONNECTIONS = 2;
-const GROUP_CONNECTIONS = 1;
-const SNAPSHOTS = { maxOpen: 2, maxPerOwner: 1, patienceMs: 5_000 };
+const GROUP_CONNECTIONS = 2;
+const BOOKMARK_MS = 2_000;
+/** Of what changes in groups nobody else tells: lanes that were taken, acks at other shards. */
+const GROUPS_FLOOR_MS = 500;
+const GROUP_NOTICE = { channel: 'plumbline_watch_group', payload: '' };
+const SNAPSHOTS = { maxOpen: 1, maxPerOwner: 1, patienceMs: 5_000 };
 
 export interface WatchInstanceOptions {
   readonly edge: EdgeConfig;
@@ -89,30 +93,36 @@ export async function openWatchInstance({
     const streams = postgresStreams(pools.watch);
     const log = postgresEventLog(pools.watch);
     let open = 0;
-    const hub = createHub({
-      log,
-      streams,
-      cursors,
-      groups,
-      ackTokens,
-      blocks,
-      onIsolationViolation(stream) {
-        metrics.isolationViolations.inc();
-        logger.error({ stream: String(stream) }, 'an event of another tenant was found in a stream');
+    const hub = createHub(
+      {
+        log,
+        streams,
+        cursors,
+        groups,
+        ackTokens,
+        blocks,
+        onIsolationViolation(stream) {
+          metrics.isolationViolations.inc();
+          logger.error({ stream: String(stream) }, 'an event of another tenant was found in a stream');
+        },
+        onFilterError: () => metrics.filterErrors.inc(),
+        onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
+        onRedelivery: () => groupMetrics.redeliveries.inc(),
+        onOpen(mode) {
+          open += 1;
+          metrics.activeStreams.inc({ mode });
+        },
+        onEnd(reason, mode) {
+          open -= 1;
+          metrics.activeStreams.dec({ mode });
+          metrics.endedStreams.inc({ reason });
+        },
       },
-      onFilterError: () => metrics.filterErrors.inc(),
-      onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
-      onRedelivery: () => groupMetrics.redeliveries.inc(),
-      onOpen(mode) {
-        open += 1;
-        metrics.activeStreams.inc({ mode });
-      },
-      onEnd(reason, mode) {
-        open -= 1;
-        metrics.activeStreams.dec({ mode });
-        metrics.endedStreams.inc({ reason });
-      },
-    });
+      // Only what is sent tells that a client is gone, and the second time at that.
+      { bookmarkMs: BOOKMARK_MS },
+    );
+    const ticker = setInterval(() => notices.tell(GROUP_NOTICE), GROUPS_FLOOR_MS);
+    lifetime.signal.addEventListener('abort', () => clearInterval(ticker), { once: true });
     const kinds = kindsOver(pools.watch);
     const store = postgresResources(pools.watch, SNAPSHOTS);
     const appFor = (audience: Audience): ReturnType<typeof createWatch> =>

@@ -100,7 +100,7 @@ export function groupMembers(sql: Sql): Members {
         () => sql<{ group: bigint; shape: string }[]>`
         select l.watch_group as "group", concat_ws('/', count(*), sum(l.fence),
           sum(hashint8(l.stream * 16 + l.lane)) filter (where l.next_member is not null),
-          (select array_agg(d.id order by d.id) from plumbline.group_dead_letter d
+          (select array_agg(d.id || ':' || d.attempts order by d.id) from plumbline.group_dead_letter d
             where d.watch_group = l.watch_group and d.is_wanted)) as shape
         from plumbline.group_lane l where l.watch_group = any (${groups.map(String)}::bigint[]) group by l.watch_group`,
       );
