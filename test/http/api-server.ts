@@ -43,12 +43,15 @@ export interface ApiServerOptions {
   readonly logger?: Logger;
   /** @default true */
   readonly withPublisher?: boolean;
+  /** Puts a transaction pooler before the database: gives its URL, with a login of its own. @default none */
+  readonly pooler?: (databaseUrl: string) => Promise<string>;
   /** See `ApiDeps`. */
   readonly nameSuffix?: () => string;
 }
 
 export async function startApiServer({
   withPublisher = true,
+  pooler,
   nameSuffix,
   audience: ownAudience = 'public',
   logger = { ...silentLogger, error: (fields, message) => console.error(message, fields) },
@@ -56,7 +59,13 @@ export async function startApiServer({
   const database = await createTestDatabase();
   const kinds = createKindRegistry([...SHIPPED_KINDS, ...testKinds]);
   await registerKinds(database.url, kinds.all);
-  const sql = connect(database.url, { applicationName: 'plumbline test', role: 'plumbline_server' });
+  const sql = connect(pooler ? await pooler(database.url) : database.url, {
+    applicationName: 'plumbline test',
+    role: 'plumbline_server',
+    isPooled: pooler !== undefined,
+  });
+  // A pooler has no session to listen on.
+  const direct = pooler ? connect(database.url, { applicationName: 'plumbline test', maxConnections: 1 }) : sql;
   await postgresRetention(sql).prepare();
   const stopping = new AbortController();
   const publisher = withPublisher ? publish() : undefined;
@@ -88,7 +97,7 @@ export async function startApiServer({
     return runResidentPublisher(
       {
         outbox: postgresOutbox(sql),
-        sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: database.url, sql, signal: stopping.signal }),
+        sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: database.url, sql: direct, signal: stopping.signal }),
         onError: (error) => console.error(error),
       },
       stopping.signal,
@@ -115,7 +124,7 @@ export async function startApiServer({
     await new Promise((resolve) => server.close(resolve));
     stopping.abort();
     await publisher;
-    await sql.end();
+    await Promise.all([sql.end(), direct.end()]);
     await database.drop();
   }
 }
