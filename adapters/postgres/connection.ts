@@ -14,16 +14,20 @@ export type Sql = postgres.Sql<{ bigint: bigint }>;
 export interface ConnectionOptions {
   /** Shown in pg_stat_activity. */
   readonly applicationName: string;
-  /** The role to act as; `plumbline_server` for everything that serves. Absent: the login role. */
-  readonly role?: 'plumbline_server' | 'plumbline_migrator';
+  /**
+   * The role to act as: `plumbline_server` for what serves callers, `plumbline_worker` for what serves all tenants alike.
+   * Absent: the login role.
+   */
+  readonly role?: 'plumbline_server' | 'plumbline_worker' | 'plumbline_migrator';
   /**
    * For short statements: the server ends one that takes longer, and a connection on which nothing is answered for a
    * little more than that is given up. Absent: statements may wait for ever.
    */
   readonly statementTimeoutMs?: number;
   /**
-   * Through a transaction pooler: sessions change between statements, so none is asked for a state. The login has its role
-   * and its parameters as defaults (see pooled-login.ts); `role` and `settings` are for connections of one's own.
+   * Through a transaction pooler that prepares statements in the sessions it lends (Hyperdrive, PgBouncer from 1.21 on).
+   * Sessions change between transactions, so none is asked for a state: the login has its role and its parameters as
+   * defaults (see pooled-login.ts); `role` and `settings` are for connections of one's own.
    */
   readonly isPooled?: boolean;
   /** Parameters of the server, which outrank those that the database and the login have. */
@@ -61,8 +65,6 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
     backoff: () => RECONNECT_PAUSE_SECONDS,
     onclose: () => onClose(),
     onnotice: () => undefined,
-    // The next statement may come to a session that never heard of the last one's plan.
-    prepare: !isPooled,
     // PgBouncer refuses parameters that it does not know.
     connection: isPooled
       ? { application_name: applicationName }

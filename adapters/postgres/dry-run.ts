@@ -12,28 +12,36 @@ import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 export function dryRunWrites(undone: Undone): ResourceWrites {
   return {
     async create(scope, resource) {
-      const row = await undone(resource.tenant, (sql) => resourceWrites(sql).create(scope, resource));
+      const row = await undone(resource.tenant, scope, (sql) => resourceWrites(sql).create(scope, resource));
       return { ...row, resourceVersion: '' };
     },
 
     async update(scope, key, state, preconditions) {
-      return undone(key.tenant, async (sql) => {
+      return undone(key.tenant, scope, async (sql) => {
         const before = await versionOf(sql, scope, key);
         return before(await resourceWrites(sql).update(scope, key, state, preconditions));
       });
     },
 
     async updateStatus(scope, key, status, preconditions) {
-      return undone(key.tenant, async (sql) => {
+      return undone(key.tenant, scope, async (sql) => {
         const before = await versionOf(sql, scope, key);
         return before(await resourceWrites(sql).updateStatus(scope, key, status, preconditions));
       });
     },
 
-    async delete(scope, key, preconditions) {
-      return undone(key.tenant, async (sql) => {
+    async delete(scope, key, preconditions, propagation) {
+      return undone(key.tenant, scope, async (sql) => {
         const before = await versionOf(sql, scope, key);
-        const { row, gone } = await resourceWrites(sql).delete(scope, key, preconditions);
+        const { row, gone } = await resourceWrites(sql).delete(scope, key, preconditions, propagation);
+        return { row: before(row), gone };
+      });
+    },
+
+    async forceDelete(scope, key, preconditions, deed) {
+      return undone(key.tenant, scope, async (sql) => {
+        const before = await versionOf(sql, scope, key);
+        const { row, gone } = await resourceWrites(sql).forceDelete(scope, key, preconditions, deed);
         return { row: before(row), gone };
       });
     },

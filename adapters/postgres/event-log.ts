@@ -3,6 +3,7 @@
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { type EventRow, eventColumns, toNumberedEvent } from '#adapters/postgres/event-columns.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
+import { scopedToStreams } from '#adapters/postgres/scoped.ts';
 import { tailing } from '#adapters/postgres/tailing.ts';
 import {
   type EventLog,
@@ -47,7 +48,7 @@ export function postgresEventLog(sql: Sql): EventLog {
 
   async function read(stream: bigint, after: LogPoint, limits: ReadLimits): Promise<ReadResult> {
     return guarded('event log', async () => {
-      const rows = await sql<LoggedRow[]>`
+      const rows = await scopedToStreams(sql, [stream])<LoggedRow[]>`
         select ${eventColumns(sql)}, r.seq, r.fetched
         from (
           select e.*, sum(e.bytes) over (order by e.seq) as running_bytes,

@@ -2,6 +2,7 @@
 
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { inTenant } from '#adapters/postgres/resource-columns.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import { isOpenSet, type Scope, seesTenant, SYSTEM_TENANT } from '#core/identity.ts';
 import type {
   EventCondition,
@@ -42,7 +43,7 @@ export function postgresObjectEvents(sql: Sql): ObjectEvents {
       // The page first, then its columns: they cost more than to find it.
       const rows = await guarded(
         'events',
-        () => sql<EventRow[]>`
+        () => scoped(sql, scope)<EventRow[]>`
           select e.id::text as id, ${eventName} as "eventName", e.namespace, e.api_group as "group", e.version, e.kind,
             e.name, e.uid::text as uid, e.tenant = ${SYSTEM_TENANT} as "isClusterScoped", e.controller, e.type, e.reason,
             e.message, e.count, e.first_at as "firstAt", e.last_at as "lastAt",

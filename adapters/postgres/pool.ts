@@ -9,6 +9,7 @@
 
 import { connectionError } from '#adapters/postgres/connection-error.ts';
 import type { Sql } from '#adapters/postgres/connection.ts';
+import { type FramedQuery, runFramed } from '#adapters/postgres/framed-query.ts';
 
 export interface PoolOptions {
   readonly maxConnections: number;
@@ -19,9 +20,8 @@ export interface PoolOptions {
 }
 
 /** A statement of the driver. */
-interface Query extends Promise<unknown> {
+interface Query extends FramedQuery {
   handler: (query: Query) => void;
-  reject(error: Error): void;
 }
 
 interface Connection {
@@ -33,6 +33,17 @@ interface Connection {
 interface Waiting {
   readonly query: Query;
   readonly expiry: NodeJS.Timeout | undefined;
+}
+
+/** Pools to the way to have each statement in a transaction of its own. */
+const framings = new WeakMap<Sql, (beginning: string) => Sql>();
+
+/**
+ * The same pool, of which each statement is a transaction that begins with this text, in one round trip.
+ * Undefined for what is no pool.
+ */
+export function framed(pool: Sql, beginning: string): Sql | undefined {
+  return framings.get(pool)?.(beginning);
 }
 
 /** What needs a connection of its own takes a session. */
@@ -51,22 +62,31 @@ export function createPool(
   /** Builds statements, and listens; it never runs one. */
   const builder = open(() => undefined);
 
-  return new Proxy(builder, {
-    apply(target, _self, args: Parameters<Sql>): unknown {
-      return routed(Reflect.apply(target, undefined, args));
-    },
-    get(target, name): unknown {
-      if (name === 'end') return end;
-      if (name === 'listen' && listen) return listen;
-      if (name === 'unsafe') return (...args: Parameters<Sql['unsafe']>) => routed(target.unsafe(...args));
-      if (REFUSED.includes(name)) throw new TypeError(`a pool has no ${String(name)}: open a session`);
-      return Reflect.get(target, name);
-    },
-  });
+  const pool = front(undefined);
+  framings.set(pool, front);
+  return pool;
 
-  function routed(built: unknown): unknown {
-    if (built instanceof Promise) (built as Query).handler = dispatch;
-    return built;
+  function front(beginning: string | undefined): Sql {
+    return new Proxy(builder, {
+      apply(target, _self, args: Parameters<Sql>): unknown {
+        return routed(Reflect.apply(target, undefined, args));
+      },
+      get(target, name): unknown {
+        if (name === 'end') return end;
+        if (name === 'listen' && listen) return listen;
+        if (name === 'unsafe') return (...args: Parameters<Sql['unsafe']>) => routed(target.unsafe(...args));
+        if (REFUSED.includes(name)) throw new TypeError(`a pool has no ${String(name)}: open a session`);
+        return Reflect.get(target, name);
+      },
+    });
+
+    function routed(built: unknown): unknown {
+      if (!(built instanceof Promise)) return built;
+      const query = built as Query;
+      query.handler = dispatch;
+      if (beginning !== undefined) query.beginning = beginning;
+      return query;
+    }
   }
 
   function dispatch(query: Query): void {
@@ -88,6 +108,7 @@ export function createPool(
     const settled = (): void => {
       if (!connection.isClosed) goOn(connection);
     };
+    if (query.beginning !== undefined) return runFramed(connection, query, query.beginning, settled);
     void Promise.prototype.then.call(query, settled, settled);
     connection.run(query);
   }

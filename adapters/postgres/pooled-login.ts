@@ -1,7 +1,7 @@
 /**
  * The login of servers behind a transaction pooler. A pooler lends sessions statement by statement, so what other
- * connections ask for when they open are this login's defaults: that it acts as `plumbline_server`, and how long a
- * statement may take.
+ * connections ask for when they open are this login's defaults: that it acts as `plumbline_worker`, and how long a
+ * statement may take. What serves callers takes the role for that by itself, see scoped.ts.
  */
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
@@ -14,10 +14,11 @@ export async function makePooledLogin(sql: Sql, { name, password }: { name: stri
   const [row] = await sql<{ made: string; rest: string }[]>`
     select case when exists (select from pg_roles where rolname = ${name}) then format('alter role %I', ${name}::text)
         else format('create role %I', ${name}::text) end || format(' login noinherit password %L', ${password}::text) as made,
-      format('grant plumbline_server to %1$I; grant connect on database %2$I to %1$I;
-        alter role %1$I in database %2$I set role = plumbline_server;
+      format('grant plumbline_server, plumbline_worker to %1$I; grant connect on database %2$I to %1$I;
+        alter role %1$I in database %2$I set role = plumbline_worker;
         alter role %1$I in database %2$I set statement_timeout = %3$L;
-        alter role %1$I in database %2$I set jit = off',
+        alter role %1$I in database %2$I set jit = off;
+        alter role %1$I in database %2$I set plan_cache_mode = force_generic_plan',
         ${name}::text, current_database(), ${STATEMENT_TIMEOUT_MS}::int4) as rest`;
   if (!row) throw new Error('a select returned no row');
   await sql.unsafe(row.made);
@@ -30,9 +31,9 @@ export async function assertServerRole(sql: Sql): Promise<void> {
     'login',
     () => sql<{ role: string; login: string }[]>`select current_user::text as role, session_user::text as login`,
   );
-  if (row?.role === 'plumbline_server') return;
+  if (row?.role === 'plumbline_worker') return;
   throw new Error(
-    `the login ${row?.login} acts as ${row?.role}; servers act as plumbline_server: ` +
-      `alter role ${row?.login} set role = plumbline_server`,
+    `the login ${row?.login} acts as ${row?.role}; servers act as plumbline_worker: ` +
+      `alter role ${row?.login} set role = plumbline_worker`,
   );
 }

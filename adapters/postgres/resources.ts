@@ -5,6 +5,7 @@ import { countAfter, listAtHead } from '#adapters/postgres/listing.ts';
 import { dryRunWrites } from '#adapters/postgres/dry-run.ts';
 import { isKey, shownColumns, storedColumns, subject } from '#adapters/postgres/resource-columns.ts';
 import { resourceWrites } from '#adapters/postgres/resource-writes.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import { sessionsBeside } from '#adapters/postgres/session.ts';
 import { snapshotAtHead } from '#adapters/postgres/snapshot.ts';
 import { undoneBeside } from '#adapters/postgres/undone.ts';
@@ -25,7 +26,7 @@ export function postgresResources(sql: Sql, snapshots: TurnsOptions = SNAPSHOTS)
 
     async get(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined> {
       return guarded(subject(key), async () => {
-        const [row] = await sql<ResourceRow[]>`
+        const [row] = await scoped(sql, scope)<ResourceRow[]>`
           select ${shownColumns(sql)} from plumbline.resource r
           join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind where ${isKey(sql, scope, key)}`;
         return row;
@@ -34,21 +35,21 @@ export function postgresResources(sql: Sql, snapshots: TurnsOptions = SNAPSHOTS)
 
     async getForUpdate(scope: Scope, key: ResourceKey): Promise<ResourceRow | undefined> {
       return guarded(subject(key), async () => {
-        const [row] = await sql<ResourceRow[]>`
+        const [row] = await scoped(sql, scope)<ResourceRow[]>`
           select ${storedColumns(sql)} from plumbline.resource r where ${isKey(sql, scope, key)}`;
         return row;
       });
     },
 
     async list(scope: Scope, params: ListParams): Promise<ListPage> {
-      return guarded(subject(params), () => listAtHead(sql, scope, params));
+      return guarded(subject(params), () => listAtHead(scoped(sql, scope), scope, params));
     },
 
     async countAfter(
       scope: Scope,
       params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
     ): Promise<number | undefined> {
-      return guarded(subject(params), () => countAfter(sql, scope, params));
+      return guarded(subject(params), () => countAfter(scoped(sql, scope), scope, params));
     },
 
     async newestVersion(): Promise<bigint> {

@@ -6,6 +6,7 @@
 
 import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { columnsBefore, columnsNow, inTenant, shownColumns } from '#adapters/postgres/resource-columns.ts';
+import { beginScoped } from '#adapters/postgres/scoped.ts';
 import type { Session, Sessions } from '#adapters/postgres/session.ts';
 import { NoTurn } from '#adapters/postgres/turns.ts';
 import type { Scope } from '#core/identity.ts';
@@ -31,7 +32,8 @@ export async function snapshotAtHead(
     const { sql } = session;
     // A reader that stalls must not hold its snapshot, and vacuum, for ever.
     await sql.unsafe(
-      "begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'",
+      `${beginScoped(scope, 'isolation level repeatable read read only')};
+        set local idle_in_transaction_session_timeout = '60s'`,
     );
     const rows = await readStreams(sql, scope);
     await declareState(

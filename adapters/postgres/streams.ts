@@ -3,6 +3,7 @@
 import { type Sql, guarded } from '#adapters/postgres/client.ts';
 import { onNotification } from '#adapters/postgres/notifications.ts';
 import { inTenant } from '#adapters/postgres/resource-columns.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import type { Scope } from '#core/identity.ts';
 import type { Stream, StreamDirectory } from '#core/ports/streams.ts';
 
@@ -13,7 +14,7 @@ export function postgresStreams(sql: Sql): StreamDirectory {
     async list(scope: Scope, alsoIds: readonly bigint[] = []): Promise<readonly Stream[]> {
       return guarded(
         'streams',
-        () => sql<Stream[]>`
+        () => scoped(sql, scope)<Stream[]>`
           select s.id, s.tenant, s.closed_at is not null as closed,
             s.closed_at is not null and not exists (select from plumbline.outbox o where o.stream = s.id) as drained
           from plumbline.stream s

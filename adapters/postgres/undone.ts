@@ -4,25 +4,27 @@
  */
 
 import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { beginScoped } from '#adapters/postgres/scoped.ts';
 import { type Session, sessionsBeside } from '#adapters/postgres/session.ts';
 import { NoTurn, type TurnsOptions } from '#adapters/postgres/turns.ts';
+import type { Scope } from '#core/identity.ts';
 import { StatusError } from '#core/status-error.ts';
 
 /** Each costs a connection for a few statements. */
 const TURNS: TurnsOptions = { maxOpen: 4, maxPerOwner: 2, patienceMs: 2_000 };
 
-/** Runs work in a transaction and rolls it back, whatever came of it. @throws what the work throws; StatusError */
-export type Undone = <T>(owner: string, work: (sql: Sql) => Promise<T>) => Promise<T>;
+/** Runs work in a transaction that serves the scope, and rolls it back, whatever came of it. @throws what the work throws; StatusError */
+export type Undone = <T>(owner: string, scope: Scope, work: (sql: Sql) => Promise<T>) => Promise<T>;
 
 /** They connect as the pool does. */
 export function undoneBeside(pool: Sql): Undone {
   const sessions = sessionsBeside(pool, TURNS);
-  return async (owner, work) => {
+  return async (owner, scope, work) => {
     let session: Session | undefined;
     try {
       session = await sessions.open(owner);
       // Rows that it has locked must not stay so when nobody goes on.
-      await session.sql.unsafe("begin; set local idle_in_transaction_session_timeout = '10s'");
+      await session.sql.unsafe(`${beginScoped(scope)}; set local idle_in_transaction_session_timeout = '10s'`);
       const result = await work(session.sql);
       await session.sql.unsafe('rollback');
       return result;

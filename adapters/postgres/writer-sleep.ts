@@ -86,7 +86,7 @@ export function postgresWriterSleep({ role, databaseUrl, sql, signal }: WriterSl
     try {
       session ??= openSession(databaseUrl, {
         applicationName: `plumbline ${role} sleep`,
-        role: 'plumbline_server',
+        role: 'plumbline_worker',
         onLost: lookAgain,
       });
       isActive ||= await becomeActive(session);

@@ -29,5 +29,6 @@ function showErrors(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (!(value instanceof Error)) return value;
   const { name, message, stack, cause } = value;
-  return { ...value, name, message, stack, ...(cause !== undefined && { cause }) };
+  const own = Object.fromEntries(Object.entries(value));
+  return { ...own, name, message, stack, ...(cause !== undefined && { cause }) };
 }

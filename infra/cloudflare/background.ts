@@ -4,7 +4,7 @@
  * publishers and reconcilers elsewhere it is one more, for leases and locks lie in the database.
  */
 
-import { DurableObject, env as bindings } from 'cloudflare:workers';
+import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import { createBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';

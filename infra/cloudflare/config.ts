@@ -86,8 +86,13 @@ function parseKeySet({ dataset, addIssue, NEVER }: v.RawTransformContext<string>
 
 function problemsOf(variables: Readonly<Record<string, string>>): readonly string[] {
   try {
-    const { kafka } = readConfig(variables, { isTerminal: false });
-    return kafka ? ['EVENT_LOG is "kafka"; allowed on workerd: postgres'] : [];
+    const { kafka, issuer } = readConfig(variables, { isTerminal: false });
+    return [
+      ...(kafka ? ['EVENT_LOG is "kafka"; allowed on workerd: postgres'] : []),
+      ...(issuer
+        ? ['TOKEN_ISSUER is bound; on workerd the keys of tokens are bound themselves: JWKS and JWT_ISSUER']
+        : []),
+    ];
   } catch (error) {
     return [messageOf(error)];
   }

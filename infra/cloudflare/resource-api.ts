@@ -2,6 +2,7 @@
 
 import packageJson from '#package.json' with { type: 'json' };
 import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { createContinueTokens } from '#core/continue-token.ts';
@@ -39,6 +40,7 @@ export async function answerResourceRequest(request: Request, options: ResourceA
     const app = createApi({
       store: postgresResources(sql),
       events: postgresObjectEvents(sql),
+      forcedDeletions: postgresForcedDeletions(sql),
       kinds: kindsOver(sql),
       cursors: createCursors(box),
       continueTokens: createContinueTokens(box),

@@ -63,7 +63,7 @@ export async function openWatchInstance({
       isPooled: true,
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-      listen: notices.listen as Sql['listen'],
+      listen: notices.listen,
     });
   const pools = {
     watch: pool('watch', WATCH_CONNECTIONS),
@@ -107,6 +107,11 @@ export async function openWatchInstance({
         },
         onFilterError: () => metrics.filterErrors.inc(),
         onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
+        onDeadLettersFull: (group) =>
+          logger.error(
+            { group: String(group) },
+            'a group has all the dead letters that it may have; lanes of it stand still',
+          ),
         onRedelivery: () => groupMetrics.redeliveries.inc(),
         onOpen(mode) {
           open += 1;
@@ -121,6 +126,7 @@ export async function openWatchInstance({
       // Only what is sent tells that a client is gone, and the second time at that.
       { bookmarkMs: BOOKMARK_MS },
     );
+    box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
     const ticker = setInterval(() => notices.tell(GROUP_NOTICE), GROUPS_FLOOR_MS);
     lifetime.signal.addEventListener('abort', () => clearInterval(ticker), { once: true });
     const kinds = kindsOver(pools.watch);

@@ -4,7 +4,7 @@
  * platform can evict it.
  */
 
-import { DurableObject, env as bindings } from 'cloudflare:workers';
+import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { createNotices, type Notice, type Notices } from '#adapters/workers/notices.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';

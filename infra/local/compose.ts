@@ -1,8 +1,8 @@
 /** Puts the functions together for one process: which adapters they get, and how they start and stop. */
 
-import { createLocalJWKSet } from 'jose';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import packageJson from '#package.json' with { type: 'json' };
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
@@ -12,6 +12,7 @@ import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
+import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
@@ -38,6 +39,7 @@ import { loadKinds, registerAll } from '#infra/local/kinds.ts';
 import { runReconciler } from '#infra/local/reconciler.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
+import { developmentIssuer, remoteIssuer, type TokenIssuer } from '#infra/local/token-issuer.ts';
 import { timed } from '#infra/local/timed.ts';
 import type { Started } from '#infra/local/started.ts';
 
@@ -52,7 +54,8 @@ export interface ComposeOptions {
   /** Migrated already. */
   readonly databaseUrl: string;
   readonly logger: Logger;
-  readonly keys: DevelopmentIdentity;
+  /** Used, and needed, when no issuer is configured. */
+  readonly keys: DevelopmentIdentity | undefined;
 }
 
 export interface LocalServers {
@@ -67,13 +70,14 @@ export interface LocalServers {
  * @throws {StartError} for kinds that cannot be loaded; the system's error for ports that cannot be had.
  */
 export async function composeLocal(options: ComposeOptions, started: Started): Promise<LocalServers> {
-  const { config, databaseUrl, logger, keys } = options;
+  const { config, databaseUrl, logger } = options;
   // Pools of their own: a herd of resuming watchers must not take the connections of writes, nor of the publisher.
   const pool = (name: string, maxConnections: number, statementTimeoutMs?: number): Sql =>
     connect(databaseUrl, {
       applicationName: `plumbline ${name}`,
       maxConnections,
-      role: 'plumbline_server',
+      // What serves callers sees the tenants that it names for each statement, and nothing without.
+      role: name === 'api' || name === 'watch' ? 'plumbline_server' : 'plumbline_worker',
       ...(statementTimeoutMs !== undefined && { statementTimeoutMs }),
     });
   const pools = {
@@ -98,15 +102,17 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const shipped = shippedKinds({ config, databaseUrl, sql: pools.reconcile, topicAdmin: eventLog.topicAdmin });
   const kinds = await loadKinds(shipped, config.kindsModule);
   await registerAll(databaseUrl, kinds);
+  const lifetime = new AbortController();
+  started.push({ name: 'keys of tokens', stop: () => lifetime.abort() });
+  const issuer = issuerOf(options, metrics.registry, lifetime.signal);
   const opsServer = await startOpsServer({
     host: config.host,
     port: config.opsPort,
     registry: metrics.registry,
-    checks: localReadiness(pools.ops, reports.lastFailure),
+    checks: [...localReadiness(pools.ops, reports.lastFailure), ...issuer.checks],
   });
   started.push({ name: 'operations listener', stop: () => opsServer.stop() });
 
-  const lifetime = new AbortController();
   const running = startBackground({ config, databaseUrl, eventLog, logger, reports, pools, signal: lifetime.signal });
   started.push({
     name: 'publisher',
@@ -152,6 +158,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     groups,
     ackTokens,
     blocks,
+    trustsKey: issuer.trustsKey,
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
@@ -159,6 +166,11 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     onFilterError: () => metrics.filterErrors.inc(),
     onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
     onRedelivery: () => groupMetrics.redeliveries.inc(),
+    onDeadLettersFull: (group) =>
+      logger.error(
+        { group: String(group) },
+        'a group has all the dead letters that it may have; lanes of it stand still',
+      ),
     onOpen: (mode) => metrics.activeStreams.inc({ mode }),
     onEnd: (reason, mode) => {
       metrics.activeStreams.dec({ mode });
@@ -166,8 +178,10 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     },
   });
 
+  box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
+
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
-    const authenticated = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer, blocks });
+    const authenticated = authenticate({ ...issuer.optionsFor(audience), blocks });
     const shared = {
       kinds,
       cursors,
@@ -179,6 +193,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
       ...shared,
       store: postgresResources(pools.api),
       events: postgresObjectEvents(pools.api),
+      forcedDeletions: postgresForcedDeletions(pools.api),
       continueTokens: createContinueTokens(box),
       version: packageJson.version,
     });
@@ -211,6 +226,12 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     process.exitCode = 1;
     process.kill(process.pid, 'SIGTERM');
   }
+}
+
+function issuerOf({ config, keys, logger }: ComposeOptions, registry: Registry, signal: AbortSignal): TokenIssuer {
+  if (config.issuer) return remoteIssuer(config.issuer, { logger, registry }, signal);
+  if (!keys) throw new Error('without an issuer, the development key is needed');
+  return developmentIssuer(keys);
 }
 
 /** Nothing runs any more; but the driver waits for connections that were lost under a statement. */

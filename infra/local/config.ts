@@ -11,6 +11,7 @@ import {
   databaseServersVariable,
   maskDatabaseServers,
 } from '#infra/local/database-servers.ts';
+import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } from '#infra/local/issuer-variables.ts';
 import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
 import { StartError } from '#infra/local/start-error.ts';
 import { oneOf } from '#infra/local/variables.ts';
@@ -35,6 +36,8 @@ export interface Config {
   readonly databaseServers: DatabaseServerUrls;
   /** Absolute. */
   readonly dataDir: string;
+  /** Who issues tokens. Absent: the development key of DATA_DIR. */
+  readonly issuer: IssuerConfig | undefined;
   /** Absent: the event log is PostgreSQL's. */
   readonly kafka: KafkaConfig | undefined;
   /** A module's path, relative to the working directory, or a package's name. */
@@ -81,6 +84,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     databaseUrl: variables.DATABASE_URL,
     databaseServers: variables.DATABASE_SERVERS,
     dataDir: resolve(variables.DATA_DIR),
+    issuer: issuerConfig(variables),
     kafka: variables.EVENT_LOG === 'kafka' ? kafkaConfig(variables) : undefined,
     kindsModule: variables.KINDS,
     logFormat: variables.LOG_FORMAT,
@@ -122,6 +126,7 @@ function environmentSchema(options: ConfigOptions) {
       ),
       DATABASE_SERVERS: databaseServersVariable(),
       DATA_DIR: v.optional(path("a folder's path"), '.plumbline'),
+      ...issuerVariables(),
       EVENT_LOG: v.optional(oneOf(EVENT_LOGS), 'postgres'),
       ...kafkaVariables(),
       KINDS: v.optional(path("a module's path or a package's name")),
@@ -154,6 +159,16 @@ function environmentSchema(options: ConfigOptions) {
       [['KAFKA_SASL_MECHANISM'], ['KAFKA_USERNAME'], ['KAFKA_PASSWORD']],
       (given) => new Set(SASL_VARIABLES.map((name) => given[name] === undefined)).size === 1,
       `${SASL_VARIABLES.join(', ')} are set together or not at all`,
+    ),
+    v.partialCheck(
+      [['TOKEN_ISSUER'], ['TOKEN_JWKS_URL']],
+      (given) => new Set(ISSUER_VARIABLES.map((name) => given[name] === undefined)).size === 1,
+      `${ISSUER_VARIABLES.join(' and ')} are set together or not at all`,
+    ),
+    v.partialCheck(
+      [['TOKEN_PUBLIC_AUDIENCE'], ['TOKEN_PRIVATE_AUDIENCE']],
+      (given) => given.TOKEN_PUBLIC_AUDIENCE !== given.TOKEN_PRIVATE_AUDIENCE,
+      'TOKEN_PUBLIC_AUDIENCE and TOKEN_PRIVATE_AUDIENCE are the same; allowed: two that differ',
     ),
     v.partialCheck(
       [['CURSOR_KEYS_FILE'], ['CURSOR_KEYS']],

@@ -22,7 +22,7 @@ await runCommand(async function publish() {
   const sql = connect(databaseUrl, {
     applicationName: 'plumbline publish',
     maxConnections: 4,
-    role: 'plumbline_server',
+    role: 'plumbline_worker',
   });
   const logger = pino({ level: 'warn' }, destination(2));
   let eventLog: InstanceLog | undefined;

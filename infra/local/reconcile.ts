@@ -33,7 +33,7 @@ await runCommand(async function reconcile() {
   const sql = connect(databaseUrl, {
     applicationName: 'plumbline reconcile',
     maxConnections: 4,
-    role: 'plumbline_server',
+    role: 'plumbline_worker',
   });
   const logger = createLogger({ format: config.logFormat, level: 'warn', stream: destination(2) });
   const reports = { onTopicLost: () => undefined, onTopicError: () => undefined };

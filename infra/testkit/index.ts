@@ -77,7 +77,7 @@ export async function openTestKit(options: TestKitOptions): Promise<TestKit> {
   const sql = connect(database.url, {
     applicationName: 'plumbline testkit',
     maxConnections: 4,
-    role: 'plumbline_server',
+    role: 'plumbline_worker',
   });
   const close = async (): Promise<void> => {
     await Promise.all([owner, sql].map((pool) => pool.end({ timeout: 1 })));

@@ -143,7 +143,7 @@ async function openBench(url: string, sql: Sql): Promise<Bench> {
   /** Until it is done, and its last passes have ended. */
   async function runUntil(concurrency: number, start: (done: () => void) => Promise<void> | void): Promise<void> {
     const end = new AbortController();
-    const pool = connect(url, { applicationName: 'bench reconciler', maxConnections: 6, role: 'plumbline_server' });
+    const pool = connect(url, { applicationName: 'bench reconciler', maxConnections: 6, role: 'plumbline_worker' });
     const deps = {
       queue: postgresWorkQueue(pool, { holder: randomUUID(), leaseMs: LEASE_MS }),
       objects: postgresPassObjects(pool),

@@ -9,6 +9,7 @@ import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { connect } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
@@ -43,15 +44,12 @@ export interface ApiServerOptions {
   readonly logger?: Logger;
   /** @default true */
   readonly withPublisher?: boolean;
-  /** Puts a transaction pooler before the database: gives its URL, with a login of its own. @default none */
-  readonly pooler?: (databaseUrl: string) => Promise<string>;
   /** See `ApiDeps`. */
   readonly nameSuffix?: () => string;
 }
 
 export async function startApiServer({
   withPublisher = true,
-  pooler,
   nameSuffix,
   audience: ownAudience = 'public',
   logger = { ...silentLogger, error: (fields, message) => console.error(message, fields) },
@@ -59,13 +57,7 @@ export async function startApiServer({
   const database = await createTestDatabase();
   const kinds = createKindRegistry([...SHIPPED_KINDS, ...testKinds]);
   await registerKinds(database.url, kinds.all);
-  const sql = connect(pooler ? await pooler(database.url) : database.url, {
-    applicationName: 'plumbline test',
-    role: 'plumbline_server',
-    isPooled: pooler !== undefined,
-  });
-  // A pooler has no session to listen on.
-  const direct = pooler ? connect(database.url, { applicationName: 'plumbline test', maxConnections: 1 }) : sql;
+  const sql = connect(database.url, { applicationName: 'plumbline test', role: 'plumbline_server' });
   await postgresRetention(sql).prepare();
   const stopping = new AbortController();
   const publisher = withPublisher ? publish() : undefined;
@@ -75,6 +67,7 @@ export async function startApiServer({
   const app = createApi({
     store: postgresResources(sql),
     events: postgresObjectEvents(sql),
+    forcedDeletions: postgresForcedDeletions(sql),
     kinds,
     cursors: createCursors(box),
     continueTokens: createContinueTokens(box),
@@ -97,7 +90,7 @@ export async function startApiServer({
     return runResidentPublisher(
       {
         outbox: postgresOutbox(sql),
-        sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: database.url, sql: direct, signal: stopping.signal }),
+        sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: database.url, sql, signal: stopping.signal }),
         onError: (error) => console.error(error),
       },
       stopping.signal,
@@ -124,7 +117,7 @@ export async function startApiServer({
     await new Promise((resolve) => server.close(resolve));
     stopping.abort();
     await publisher;
-    await Promise.all([sql.end(), direct.end()]);
+    await sql.end();
     await database.drop();
   }
 }

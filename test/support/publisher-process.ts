@@ -20,7 +20,7 @@ const [, , databaseUrl = '', mode = 'resident', brokers] = process.argv;
 const sql = connect(databaseUrl, {
   applicationName: 'plumbline test publisher',
   maxConnections: 4,
-  role: 'plumbline_server',
+  role: 'plumbline_worker',
 });
 const NAP_SHARE = 0.1;
 const LONGEST_NAP_MS = 400;

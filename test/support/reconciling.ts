@@ -138,7 +138,7 @@ function openDriver({
   leaseMs = 10_000,
   concurrency = 4,
 }: DriverOptions): TestDriver & { close(): Promise<void> } {
-  const role = 'plumbline_server';
+  const role = 'plumbline_worker';
   const sql = connect(databaseUrl, { applicationName: 'test driver', maxConnections: 4, role });
   const results: TestDriver['results'] = [];
   const errors: unknown[] = [];

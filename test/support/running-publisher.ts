@@ -25,7 +25,7 @@ export function runPublisher(databaseUrl: string, brokers: readonly string[]): R
   const sql = connect(databaseUrl, {
     applicationName: 'plumbline publisher',
     maxConnections: 4,
-    role: 'plumbline_server',
+    role: 'plumbline_worker',
   });
   const published = new Map<bigint, PublishedBatch[]>();
   const errors: unknown[] = [];

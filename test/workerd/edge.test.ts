@@ -65,7 +65,9 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       ...Array.from({ length: 6 }, () => runCron()),
     ]);
     await vi.waitFor(() => {
-      const seen = client.events.filter(({ event }) => event === 'ADDED').map(({ data }) => data.data.metadata.name);
+      const seen: string[] = client.events
+        .filter(({ event }) => event === 'ADDED')
+        .map(({ data }) => data.data.metadata.name);
       expect(seen.toSorted()).toEqual(names.toSorted());
     }, 20_000);
     const seqs = client.events.filter(({ event }) => event === 'ADDED').map(({ data }) => BigInt(data.seq));
@@ -131,18 +133,13 @@ describe.skipIf(noWorkerd)('a worker', () => {
       process.execPath,
       [
         join(wrangler, '../bin/wrangler.js'),
-        ...[
-          'dev',
-          '--config',
-          'infra/cloudflare/wrangler.jsonc',
-          '--ip',
-          '127.0.0.1',
-          '--port',
-          '0',
-          '--inspector-port',
-          '0',
-        ],
-        ...['--show-interactive-dev-session=false', ...variables.flatMap((pair) => ['--var', pair])],
+        'dev',
+        '--config=infra/cloudflare/wrangler.jsonc',
+        '--ip=127.0.0.1',
+        '--port=0',
+        '--inspector-port=0',
+        '--show-interactive-dev-session=false',
+        ...variables.map((pair) => `--var=${pair}`),
       ],
       {
         env: {

@@ -44,7 +44,7 @@ export async function joinGroup(
   try {
     hub.assertRunning();
   } catch (error) {
-    await groups.leave(membership.member, []);
+    await groups.leave([membership.member], []);
     throw error;
   }
   const { sink, answer } = transport.open(c.env as never, headers, {
@@ -57,6 +57,7 @@ export async function joinGroup(
     membership,
     audience,
     tenants,
+    tenantsAreNamed,
     selection,
     limits,
     ackWaitMs,

@@ -27,7 +27,7 @@ const holder = randomUUID();
 const sql = connect(databaseUrl, {
   applicationName: 'plumbline reconcile',
   maxConnections: 6,
-  role: 'plumbline_server',
+  role: 'plumbline_worker',
   statementTimeoutMs: 15_000,
 });
 const external = connect(trailUrl, {
