@@ -18,16 +18,19 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 export interface ConnectOptions extends ConnectionOptions {
   /** @default 10 */
   readonly maxConnections?: number;
+  /** Takes the place of LISTEN, which does not work behind a transaction pooler. @default the connection's own */
+  readonly listen?: Sql['listen'] | undefined;
 }
 
 /** Of statements that have a timeout: how long one waits for a connection. All are busy for that long only when something is wrong. */
 const PATIENCE_MS = 3_000;
 
 /** Opens a pool; connections are made when needed. Whoever opens it ends it. */
-export function connect(databaseUrl: string, { maxConnections = 10, ...options }: ConnectOptions): Sql {
+export function connect(databaseUrl: string, { maxConnections = 10, listen, ...options }: ConnectOptions): Sql {
   const open = (onClose: () => void): Sql => openConnection(databaseUrl, options, onClose);
   const pool = createPool(open, {
     maxConnections,
+    listen,
     patienceMs: options.statementTimeoutMs === undefined ? undefined : PATIENCE_MS,
   });
   origins.set(pool, { databaseUrl, options });

@@ -18,8 +18,9 @@ import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 /** Snapshots are held for as long as clients take to read them. */
 const SNAPSHOTS: TurnsOptions = { maxOpen: 16, maxPerOwner: 6, patienceMs: 2_000 };
 
-export function postgresResources(sql: Sql): ResourceStore {
-  const sessions = sessionsBeside(sql, SNAPSHOTS);
+/** @param snapshots how many may be open at once; each has a connection beside the pool. */
+export function postgresResources(sql: Sql, snapshots: TurnsOptions = SNAPSHOTS): ResourceStore {
+  const sessions = sessionsBeside(sql, snapshots);
   return {
     ...resourceWrites(sql),
     dryRun: dryRunWrites(undoneBeside(sql)),

@@ -38,6 +38,7 @@ export async function joinGroup(
   const open = (await streams.list({ tenants })).map(({ tenant }) => tenant);
   assertTenantsExist(request, new Set(open));
   hub.assertRunning();
+  hub.assertFilterAllowed(caller, selection.filter);
   const leaseEndsAtMs = performance.now() + LEASE_MS;
   const identity = { audience, tenants: granted, owner: subject, name };
   const membership = await groups.join({ ...identity, selection: selection.key, start, leaseMs: LEASE_MS });
