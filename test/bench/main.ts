@@ -18,6 +18,7 @@ import { benchIdleTopics } from '#test/bench/idle-topics.ts';
 import { withKafka } from '#test/bench/kafka.ts';
 import { benchPublishKafka } from '#test/bench/publish-kafka.ts';
 import { benchReconcile } from '#test/bench/reconcile.ts';
+import { benchScoped } from '#test/bench/scoped.ts';
 import { benchResume } from '#test/bench/resume.ts';
 import { benchStall } from '#test/bench/stalled-watchers.ts';
 
@@ -32,6 +33,7 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   groups: () => onInstance(benchGroups),
   stall: () => onInstance(benchStall),
   reconnect: () => onInstance(benchReconnect),
+  scoped: () => onInstance(benchScoped),
   reconcile: benchReconcile,
   'publish-kafka': benchPublishKafka,
   'bulk-kafka': () => inKafka(benchBulkInKafka),
