@@ -17,6 +17,7 @@ import { serveOpenApi } from '#functions/api/openapi/serve.ts';
 import { patchOne } from '#functions/api/patch.ts';
 import { readOne } from '#functions/api/read.ts';
 import { removeObject } from '#functions/api/remove.ts';
+import { listQuotas, readQuota } from '#functions/api/resource-quotas.ts';
 import { replaceObject } from '#functions/api/replace.ts';
 import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
@@ -61,6 +62,8 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
+  app.all('/api/v1/namespaces/:tenant/resourcequotas', methods({ GET: listQuotas(deps) }));
+  app.all('/api/v1/namespaces/:tenant/resourcequotas/:name', methods({ GET: readQuota(deps) }));
   for (const path of LISTS) app.get(path, compressLarge());
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);

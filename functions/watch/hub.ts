@@ -10,6 +10,7 @@ import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/
 import { Tails } from '#functions/watch/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
+import type { WatchPlaces } from '#functions/watch/watch-places.ts';
 import { blocksUnknown, stopping, tenantsLost, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
 
 export interface HubOptions {
@@ -26,6 +27,8 @@ export interface HubOptions {
 export interface HubDeps
   extends Omit<FeedDeps, 'tails' | 'listStreams'>, Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery'> {
   readonly blocks: TokenBlocks;
+  /** @default as many as come */
+  readonly places?: WatchPlaces;
   readonly onOpen: (mode: WatchMode) => void;
   readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;
 }
@@ -34,6 +37,7 @@ interface Registration {
   readonly stream: TimedStream;
   readonly view: View;
   readonly endsAtMs: number;
+  readonly giveBack: () => void;
   bookmarkAtMs: number;
   /** The blocks that it was last compared with. */
   obeyed: BlockSet | undefined;
@@ -53,8 +57,13 @@ export interface Hub {
   feed(audience: Audience, tenants: TenantSet, granted?: TenantSet): Promise<Feed>;
   /** The members of groups. */
   readonly groups: GroupCoordinator;
-  /** Keeps the time of a stream: bookmarks, age, the end of its token and of what it may see, stalls. */
-  register(stream: TimedStream, view: View): void;
+  /**
+   * Takes a place for a stream that is about to begin; it is given back by its end, or by the function that this returns.
+   * @throws {StatusError} TooManyRequests.
+   */
+  takePlace(view: View): () => void;
+  /** Keeps the time of a stream: bookmarks, age, the end of its token and of what it may see, stalls; and then its place. */
+  register(stream: TimedStream, view: View, giveBack?: () => void): void;
   /** The client's connection is gone. */
   unregister(stream: TimedStream): void;
   /** @throws {StatusError} ServiceUnavailable once it was stopped. */
@@ -74,7 +83,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);
   const ticker = setInterval(tick, TICK_MS);
 
-  return { groups, feed, register, unregister, assertRunning, stop };
+  return { groups, feed, takePlace, register, unregister, assertRunning, stop };
 
   async function feed(audience: Audience, tenants: TenantSet, granted: TenantSet = tenants): Promise<Feed> {
     assertRunning();
@@ -85,11 +94,16 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     if (lifetime.signal.aborted) throw stopping();
   }
 
-  function register(stream: TimedStream, view: View): void {
+  function takePlace({ token, granted }: View): () => void {
+    return deps.places?.take(token.subject, granted) ?? (() => undefined);
+  }
+
+  function register(stream: TimedStream, view: View, giveBack: () => void = () => undefined): void {
     const nowMs = performance.now();
     registrations.set(stream, {
       stream,
       view,
+      giveBack,
       endsAtMs: nowMs + maxAgeMs * (1 + Math.random()),
       bookmarkAtMs: nextBookmark(nowMs),
       obeyed: undefined,
@@ -99,11 +113,13 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
 
   function unregister(stream: TimedStream): void {
     stream.closed();
+    registrations.get(stream)?.giveBack();
     if (registrations.delete(stream)) deps.onEnd(stream.endedBy ?? 'client', stream.mode);
   }
 
-  function endWith({ stream }: Registration, end: WatchEnd, act: () => void): void {
+  function endWith({ stream, giveBack }: Registration, end: WatchEnd, act: () => void): void {
     registrations.delete(stream);
+    giveBack();
     act();
     deps.onEnd(end, stream.mode);
   }

@@ -1,5 +1,6 @@
 /** Puts the functions together for one process: which adapters they get, and how they start and stop. */
 
+import { every } from 'hono/combine';
 import { createLocalJWKSet } from 'jose';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
@@ -17,6 +18,7 @@ import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
+import { followTenantLimits, setObjectLimit } from '#adapters/postgres/quotas.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { createAckTokens } from '#core/ack-token.ts';
 import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
@@ -26,7 +28,9 @@ import type { Audience } from '#core/identity.ts';
 import { createApi } from '#functions/api/handler.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
+import { createWatchPlaces } from '#functions/watch/watch-places.ts';
 import { authenticate } from '#http/authenticate.ts';
+import { limitRequests } from '#http/limit-requests.ts';
 import { startBackground } from '#infra/local/background.ts';
 import type { Config } from '#infra/local/config.ts';
 import { openCursorKeys } from '#infra/local/cursor-key-place.ts';
@@ -99,6 +103,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const shipped = shippedKinds({ config, databaseUrl, sql: pools.reconcile, topicAdmin: eventLog.topicAdmin });
   const kinds = await loadKinds(shipped, config.kindsModule);
   await registerAll(databaseUrl, kinds);
+  await setObjectLimit(databaseUrl, config.tenantObjects);
   const opsServer = await startOpsServer({
     host: config.host,
     port: config.opsPort,
@@ -145,6 +150,12 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const streams = postgresStreams(pools.watch);
   const chosen = config.kafka ? 'kafka' : 'postgres';
   const blocks = await followTokenBlocks(pools.blocks, lifetime.signal);
+  const limits = await followTenantLimits(
+    pools.ops,
+    { requestsPerSecond: config.tenantRequestsPerSecond, watchers: config.tenantWatchers },
+    lifetime.signal,
+    (error) => logger.warn({ err: error }, 'quotas of tenants cannot be read; those from before hold'),
+  );
   watchLogChoice({ sql: pools.ops, streams, log: chosen, onSwitched: stopWithoutLog }, lifetime.signal);
   const hub: Hub = createHub({
     log,
@@ -153,6 +164,11 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     groups,
     ackTokens,
     blocks,
+    places: createWatchPlaces({
+      limits,
+      maxWatchers: config.maxWatchers,
+      onRefused: () => metrics.refusedByLimit.inc({ limit: 'watchers' }),
+    }),
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
@@ -168,11 +184,12 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   });
 
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
-    const authenticated = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer, blocks });
+    const identified = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer, blocks });
+    const limited = limitRequests({ limits, onRefused: () => metrics.refusedByLimit.inc({ limit: 'requests' }) });
     const shared = {
       kinds,
       cursors,
-      authenticate: authenticated,
+      authenticate: every(identified, limited),
       logger: logger.child({ audience }),
       ...(audience === 'public' && { allowedOrigins: config.allowedOrigins }),
     };

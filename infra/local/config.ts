@@ -20,6 +20,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const EVENT_LOGS = ['postgres', 'kafka'] as const;
 const PORTS = ['PORT', 'CONTROLLER_PORT', 'OPS_PORT'] as const;
 const MAX_RETENTION_HOURS = 87_600;
+const MAX_LIMIT = 999_999_999;
 
 export interface Config {
   readonly host: string;
@@ -48,6 +49,12 @@ export interface Config {
   readonly reconcileConcurrency: number;
   /** How long watchers that were away have to come back and read the end of a deleted tenant. */
   readonly tenantGraceSeconds: number;
+  /** Of each kind, for tenants whose object says nothing; so the two next, which are for each process. */
+  readonly tenantObjects: number;
+  readonly tenantRequestsPerSecond: number;
+  readonly tenantWatchers: number;
+  /** Of all tenants, in this process. */
+  readonly maxWatchers: number;
   /** Absent: external objects whose object is gone are left where they are. */
   readonly orphanGraceHours: number | undefined;
   /** Absent: the keys that seal cursors lie in the database. */
@@ -89,6 +96,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     watchGroupIdleDays: variables.WATCH_GROUP_IDLE_DAYS,
     reconcileConcurrency: variables.RECONCILE_CONCURRENCY,
     tenantGraceSeconds: variables.TENANT_GRACE_SECONDS,
+    tenantObjects: variables.TENANT_OBJECTS,
+    tenantRequestsPerSecond: variables.TENANT_REQUESTS_PER_SECOND,
+    tenantWatchers: variables.TENANT_WATCHERS,
+    maxWatchers: variables.MAX_WATCHERS,
     orphanGraceHours: variables.ORPHAN_GRACE_HOURS,
     cursorKeys: cursorKeyConfig(variables.CURSOR_KEYS_FILE, variables.CURSOR_KEYS),
   };
@@ -134,6 +145,13 @@ function environmentSchema(options: ConfigOptions) {
       WATCH_GROUP_IDLE_DAYS: v.optional(integer(1, 3_650, 'days from 1 to 3650'), '30'),
       RECONCILE_CONCURRENCY: v.optional(integer(1, 1_000, 'passes at once, from 1 to 1000'), '10'),
       TENANT_GRACE_SECONDS: v.optional(integer(0, 86_400, 'seconds from 0 to 86400'), '30'),
+      TENANT_OBJECTS: v.optional(integer(1, MAX_LIMIT, `objects of a kind from 1 to ${MAX_LIMIT}`), '200000'),
+      TENANT_REQUESTS_PER_SECOND: v.optional(
+        integer(1, MAX_LIMIT, `requests per second from 1 to ${MAX_LIMIT}`),
+        '1000',
+      ),
+      TENANT_WATCHERS: v.optional(integer(1, MAX_LIMIT, `open watches from 1 to ${MAX_LIMIT}`), '2000'),
+      MAX_WATCHERS: v.optional(integer(1, MAX_LIMIT, `open watches from 1 to ${MAX_LIMIT}`), '20000'),
       ORPHAN_GRACE_HOURS: v.optional(
         integer(
           1,

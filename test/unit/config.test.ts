@@ -31,6 +31,10 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 30,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      tenantObjects: 200_000,
+      tenantRequestsPerSecond: 1_000,
+      tenantWatchers: 2_000,
+      maxWatchers: 20_000,
       orphanGraceHours: undefined,
       cursorKeys: undefined,
     });
@@ -77,6 +81,10 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 3650,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      tenantObjects: 200_000,
+      tenantRequestsPerSecond: 1_000,
+      tenantWatchers: 2_000,
+      maxWatchers: 20_000,
       orphanGraceHours: undefined,
       cursorKeys: undefined,
     });

@@ -6,6 +6,7 @@
  */
 
 import type { Scope } from '#core/identity.ts';
+import type { ObjectQuota } from '#core/ports/tenant-limits.ts';
 import type { SelectorRequirement } from '#core/label-selector.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import type { JsonText, ResourceKey, ResourceRow } from '#core/resource.ts';
@@ -116,6 +117,9 @@ export interface ResourceStore extends ResourceWrites {
     scope: Scope,
     params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
   ): Promise<number | undefined>;
+
+  /** How many objects of each kind a tenant has and may have; nothing of a tenant that the scope has not. */
+  quota(scope: Scope, tenant: string): Promise<ObjectQuota>;
 
   /** A resourceVersion that no committed object is above. Without a scope: it tells of no object. */
   newestVersion(): Promise<bigint>;
