@@ -20,11 +20,11 @@ export async function readObjectQuota(sql: Sql, scope: Scope, tenant: string): P
   const rows = await guarded(
     'quota',
     () => scoped(sql, scope)<(ObjectUse & { readonly most: number | null })[]>`
-      select k.api_group as "group", k.plural, c.used::float8 as used, most
+      select k.api_group as "group", k.plural, sum(c.used)::float8 as used, most
       from plumbline.object_limit(${tenant}) most
       left join (plumbline.object_count c join plumbline.kind k on k.api_group = c.api_group and k.kind = c.kind)
         on c.tenant = ${tenant}
-      order by k.api_group, k.plural`,
+      group by k.api_group, k.plural, most order by k.api_group, k.plural`,
   );
   return {
     limit: rows[0]?.most ?? undefined,
