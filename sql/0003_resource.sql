@@ -29,6 +29,11 @@ create table plumbline.resource (
 -- Does anything live in this tenant? Asked when a tenant is deleted.
 create index resource_tenant on plumbline.resource (tenant);
 
+-- The dependents of an owner: owner_references @> '[{"uid": …}]' and owner_references <> '[]'. Without a list of entries
+-- that are yet to be put in, which every look would read to its end.
+create index resource_owner on plumbline.resource using gin (owner_references jsonb_path_ops) with (fastupdate = off)
+  where owner_references <> '[]';
+
 -- Labels and annotations are texts, or selectors would mean one thing in SQL and another in a watch.
 create function plumbline.assert_texts(field text, entries jsonb) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -37,6 +42,55 @@ begin
     raise exception '% has a value that is not a text', field using errcode = 'PL422', column = field;
   end if;
 end
+$$;
+
+-- Null for what cannot be the uid of an object.
+create function plumbline.owner_uid(p_reference jsonb) returns uuid
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when p_reference ->> 'uid' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+    then (p_reference ->> 'uid')::uuid end
+$$;
+
+-- What an object becomes the dependent of: one controller at most, and nothing that is being deleted. Creations may name
+-- such an owner: its finalizing may need helpers, and they go with it.
+create function plumbline.assert_owners(p_tenant text, p_references jsonb, p_before jsonb) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  owner record;
+begin
+  if jsonb_array_length(jsonb_path_query_array(p_references, '$[*] ? (@.controller == true)')) > 1 then
+    raise exception 'only one owner can have controller set to true'
+      using errcode = 'PL422', column = 'metadata.ownerReferences';
+  end if;
+  if p_before is null then
+    return;
+  end if;
+  -- The lock waits for a deletion that is being requested, and lets none in before this write is done.
+  for owner in
+    select r.kind, r.name, r.deletion_timestamp from plumbline.resource r
+    where r.tenant in (p_tenant, 'system') and r.uid in (
+      select plumbline.owner_uid(o) from jsonb_array_elements(p_references) o
+      where not p_before @> jsonb_build_array(jsonb_build_object('uid', o -> 'uid')))
+    order by r.uid for share
+  loop
+    if owner.deletion_timestamp is not null then
+      raise exception '% "%" is being deleted: it can become the owner of nothing', owner.kind, owner.name
+        using errcode = 'PL409', column = 'metadata.ownerReferences';
+    end if;
+  end loop;
+end
+$$;
+
+-- Finalizers of an object whose deletion is asked for with this policy: Background, Foreground, Orphan. Null: as they are.
+create function plumbline.propagation_finalizers(p_finalizers text[], p_policy text) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case p_policy
+    when 'Background' then array_remove(array_remove(p_finalizers, 'foregroundDeletion'), 'orphan')
+    when 'Foreground' then array_remove(p_finalizers, 'orphan')
+      || case when 'foregroundDeletion' = any (p_finalizers) then '{}' else '{foregroundDeletion}'::text[] end
+    when 'Orphan' then array_remove(p_finalizers, 'foregroundDeletion')
+      || case when 'orphan' = any (p_finalizers) then '{}' else '{orphan}'::text[] end
+    else p_finalizers end
 $$;
 
 -- Whoever deletes a tenant counts what lives in it. An older snapshot would not see a create that has committed since.
@@ -86,6 +140,9 @@ begin
   end if;
   perform plumbline.assert_texts('metadata.labels', new.labels);
   perform plumbline.assert_texts('metadata.annotations', new.annotations);
+  if new.owner_references <> '[]' then
+    perform plumbline.assert_owners(new.tenant, new.owner_references, null);
+  end if;
   new.uid := gen_random_uuid();
   new.version := k.version;
   new.resource_version := nextval('plumbline.resource_version_seq');
@@ -106,6 +163,8 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   spec_changed constant boolean := new.spec is distinct from old.spec;
   deletion_requested constant boolean := old.deletion_timestamp is null and new.deletion_timestamp is not null;
+  -- Whoever asks for a deletion, once more too, may say what becomes of the dependents.
+  may_propagate constant boolean := new.deletion_timestamp <> coalesce(old.deletion_timestamp, '-infinity');
 begin
   if (new.uid, new.tenant, new.api_group, new.kind, new.name)
     is distinct from (old.uid, old.tenant, old.api_group, old.kind, old.name) then
@@ -132,7 +191,8 @@ begin
     if spec_changed then
       raise exception 'object is being deleted: its spec can no longer change'
         using errcode = 'PL409', column = 'spec';
-    elsif not new.finalizers <@ old.finalizers then
+    elsif not new.finalizers <@ (
+      case when may_propagate then old.finalizers || '{foregroundDeletion,orphan}' else old.finalizers end) then
       raise exception 'no new finalizers can be added if the object is being deleted'
         using errcode = 'PL422', column = 'metadata.finalizers';
     end if;
@@ -146,6 +206,15 @@ begin
   end if;
   if new.annotations is distinct from old.annotations then
     perform plumbline.assert_texts('metadata.annotations', new.annotations);
+  end if;
+  if new.owner_references is distinct from old.owner_references then
+    perform plumbline.assert_owners(new.tenant, new.owner_references, old.owner_references);
+    if old.deletion_timestamp is not null and exists (
+      select from jsonb_array_elements(new.owner_references) o
+      where not old.owner_references @> jsonb_build_array(jsonb_build_object('uid', o -> 'uid'))) then
+      raise exception 'object is being deleted: nothing can become its owner'
+        using errcode = 'PL409', column = 'metadata.ownerReferences';
+    end if;
   end if;
   if deletion_requested then
     new.deletion_timestamp := clock_timestamp();
@@ -212,3 +281,4 @@ create trigger tenant_update after update on plumbline.resource for each row
   execute function plumbline.tenant_after_write();
 
 grant select, insert, update, delete on plumbline.resource to plumbline_server;
+grant execute on function plumbline.propagation_finalizers, plumbline.owner_uid to plumbline_server;

@@ -205,6 +205,7 @@ begin
   end if;
   if is_owned then
     perform plumbline.touch_owners(array(select distinct owner_references from new_rows where owner_references <> '[]'));
+    perform plumbline.note_owner_changes(array(select uid from new_rows where owner_references <> '[]'), '{}');
   end if;
   if is_watched then
     insert into plumbline.watch_change (controller, tenant, uid, api_group, version, kind, name, resource_version,
@@ -226,12 +227,16 @@ declare
   is_controlled boolean;
   is_owned boolean;
   is_watched boolean;
+  is_propagating boolean;
 begin
   select bool_or(exists (select from plumbline.controller c where c.api_group = n.api_group and c.kind = n.kind)),
     bool_or(n.is_owned) or exists (select from old_rows where owner_references <> '[]'),
-    bool_or(exists (select from plumbline.controller_watch w where w.api_group = n.api_group and w.kind = n.kind))
-    into is_controlled, is_owned, is_watched
-    from (select api_group, kind, bool_or(owner_references <> '[]') as is_owned from new_rows group by api_group, kind) n;
+    bool_or(exists (select from plumbline.controller_watch w where w.api_group = n.api_group and w.kind = n.kind)),
+    bool_or(n.is_propagating)
+    into is_controlled, is_owned, is_watched, is_propagating
+    from (select api_group, kind, bool_or(owner_references <> '[]') as is_owned,
+        bool_or(deletion_timestamp is not null and finalizers && '{foregroundDeletion,orphan}') as is_propagating
+      from new_rows group by api_group, kind) n;
   if is_controlled then
     -- The number of touches tells below whether this is a reason to try what could not be done.
     insert into plumbline.work_item as w (controller, uid, tenant, class, due_at, touches)
@@ -267,6 +272,18 @@ begin
     perform plumbline.touch_owners(array(
       select owner_references from new_rows where owner_references <> '[]' union
       select owner_references from old_rows where owner_references <> '[]'));
+    if exists (select from new_rows n join old_rows o on o.uid = n.uid where o.owner_references <> n.owner_references) then
+      perform plumbline.note_owner_changes(
+        array(select n.uid from new_rows n join old_rows o on o.uid = n.uid where o.owner_references <> n.owner_references),
+        array(select o.owner_references from new_rows n join old_rows o on o.uid = n.uid
+          where o.owner_references <> n.owner_references));
+    end if;
+  end if;
+  if is_propagating then
+    perform plumbline.note_owner_changes(array(
+      select n.uid from new_rows n join old_rows o on o.uid = n.uid
+      where n.deletion_timestamp is not null and n.finalizers && '{foregroundDeletion,orphan}'
+        and (o.deletion_timestamp is null or o.finalizers <> n.finalizers)), '{}');
   end if;
   if is_watched then
     insert into plumbline.watch_change (controller, tenant, uid, api_group, version, kind, name, resource_version,
@@ -301,6 +318,12 @@ begin
   if exists (select from old_rows where owner_references <> '[]') then
     perform plumbline.touch_owners(array(select distinct owner_references from old_rows where owner_references <> '[]'));
   end if;
+  -- Who depended on it, and whom it kept waiting.
+  perform plumbline.note_owner_changes(
+    array(select o.uid from old_rows o where exists (
+      select from plumbline.resource d where d.owner_references <> '[]'
+        and d.owner_references @> jsonb_build_array(jsonb_build_object('uid', o.uid)))),
+    array(select owner_references from old_rows where owner_references <> '[]'));
   insert into plumbline.watch_change (controller, tenant, uid, api_group, version, kind, name, resource_version,
     generation, creation_timestamp, deletion_timestamp, finalizers, labels, annotations, owner_references, spec, status)
   select w.controller, o.tenant, o.uid, o.api_group, o.version, o.kind, o.name, o.resource_version, o.generation,

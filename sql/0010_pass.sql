@@ -499,14 +499,13 @@ declare
   blockers jsonb;
 begin
   if r.deletion_timestamp is not null then
-    -- All who wait, in one condition.
-    select jsonb_build_object('reason', min(w.blocked_reason),
-        'message', left(string_agg(w.controller || ': ' || w.blocked_message, '; ' order by w.controller), 32000))
-      into blockers from plumbline.work_item w where w.uid = r.uid and w.blocked_reason is not null;
-    report := report || case when blockers ->> 'reason' is null
+    if p_finalized then
+      r.finalizers := array_remove(r.finalizers, (select c.finalizer from plumbline.controller c where c.name = p_controller));
+    end if;
+    blockers := plumbline.deletion_blocked(r);
+    report := report || case when blockers is null
       then jsonb_build_object('removedConditions', coalesce(report -> 'removedConditions', '[]') || '["DeletionBlocked"]')
-      else jsonb_build_object('conditions', coalesce(report -> 'conditions', '[]') || jsonb_build_array(blockers
-        || jsonb_build_object('type', 'DeletionBlocked', 'status', 'True', 'observedGeneration', r.generation))) end;
+      else jsonb_build_object('conditions', coalesce(report -> 'conditions', '[]') || jsonb_build_array(blockers)) end;
   end if;
   -- What all running controllers of the kind have seen, and never less than was said before.
   select min(w.generation) into observed from plumbline.work_item w join plumbline.controller c on c.name = w.controller
@@ -559,33 +558,6 @@ begin
 end
 $$;
 
--- Objects that are being deleted and wait for finalizers that no running controller takes off get the condition
--- DeletionBlocked, which says whose they are and since when.
-create function plumbline.report_missing_controllers(p_patience interval) returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  reported integer;
-begin
-  perform set_config('plumbline.writer', 'driver', true);
-  with waiting as (
-    select r.uid, string_agg(f || coalesce(', last seen ' || nullif(c.last_seen_at, '-infinity'), ', never seen here'), '; ') as finalizers
-    from plumbline.resource r cross join unnest(r.finalizers) f
-    left join plumbline.controller c on c.finalizer = f and c.api_group = r.api_group and c.kind = r.kind
-    where r.deletion_timestamp < clock_timestamp() - p_patience
-      and not plumbline.is_running(coalesce(c.last_seen_at, '-infinity'))
-    group by r.uid
-  )
-  update plumbline.resource r set status = plumbline.merge_status(r.status, '', jsonb_build_object('conditions', jsonb_build_array(
-      jsonb_build_object('type', 'DeletionBlocked', 'status', 'True', 'reason', 'NoController', 'observedGeneration', r.generation,
-        'message', 'no running controller takes off: ' || w.finalizers))))
-    from waiting w where w.uid = r.uid
-      and not coalesce(r.status -> 'conditions', '[]') @> '[{"type":"DeletionBlocked","status":"True"}]';
-  get diagnostics reported = row_count;
-  perform set_config('plumbline.writer', '', true);
-  return reported;
-end
-$$;
-
 create index resource_deleting on plumbline.resource (deletion_timestamp) where deletion_timestamp is not null;
 
 -- Forgets what is told long enough ago.
@@ -599,4 +571,4 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 
 grant execute on function plumbline.claim_passes, plumbline.renew_passes, plumbline.release_pass, plumbline.finish_passes, plumbline.add_finalizer,
-  plumbline.report_missing_controllers, plumbline.expire_object_events to plumbline_server;
+  plumbline.expire_object_events to plumbline_server;

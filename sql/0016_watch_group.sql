@@ -1,6 +1,7 @@
 -- Watch groups: who shares the events of which tenants, who holds which lane, and how far each lane is confirmed.
--- Whoever assigns lanes locks the group's row first, then lanes in the order of (watch_group, stream, lane), then dead
--- letters by id; who only confirms locks lanes alone, in that order. All that is written on a lane names its fence.
+-- Locks are taken in one order: rows of groups by id, members by id, lanes in the order of (watch_group, stream, lane), dead
+-- letters by id. Whoever assigns lanes or has them begin anew locks the group's row; who only renews or confirms does not, so
+-- that it waits for nobody who settles. All that is written on a lane names its fence.
 
 create table plumbline.watch_group (
   id bigint generated always as identity (cache 1) primary key,
@@ -10,13 +11,20 @@ create table plumbline.watch_group (
   owner text not null,
   name text not null,
   selection text not null,
+  -- What of the selection failed over an event, and ended a member, the last time.
+  failure text,
+  failed_at timestamptz,
   created_at timestamptz not null default clock_timestamp(),
   -- Since when it has no member; absent while it has one.
   idle_since timestamptz,
   -- infinity: it lives. An ended one keeps its row, so that its successor can tell that positions were lost.
   ended_at timestamptz not null default 'infinity',
-  was_deleted boolean not null default false
-);
+  was_deleted boolean not null default false,
+  -- Rises with whatever its members must look at.
+  version bigint not null default 0,
+  -- The open streams when it was last settled; see open_streams.
+  settled_with text not null default ''
+) with (fillfactor = 70);
 
 -- One that lives for each identity. A digest, since an index takes no text of any length.
 create unique index watch_group_identity on plumbline.watch_group
@@ -65,7 +73,7 @@ create index group_lane_streams on plumbline.group_lane (watch_group, stream) wh
 create index group_lane_groups on plumbline.group_lane (stream) where lane = 0;
 create index group_lane_wanted on plumbline.group_lane (watch_group) where next_member is not null;
 
--- Events that were delivered too often: out of their lane, kept until they are delivered again, skipped, or their stream
+-- Events that were delivered too often, and were parked: out of their lane, kept until they are delivered again, skipped, or their stream
 -- or group is gone.
 create table plumbline.group_dead_letter (
   id bigint generated always as identity primary key,
@@ -74,20 +82,23 @@ create table plumbline.group_dead_letter (
   lane smallint not null,
   seq bigint not null,
   position bigint not null,
-  -- The event as it was delivered.
   event text not null,
   type text not null,
+  -- How often it was delivered.
   attempts integer not null,
   reason text not null,
   parked_at timestamptz not null default clock_timestamp(),
-  -- It is to be delivered again.
-  is_wanted boolean not null default false,
+  -- Rises whenever it is delivered, refused or asked for again: what is answered to a delivery before that does nothing.
+  fence bigint not null default 1,
+  -- How often it may be delivered again; absent: nobody asks for it.
+  deliveries_left smallint check (deliveries_left >= 0),
   unique (watch_group, stream, seq)
 );
 
 create index group_dead_letter_order on plumbline.group_dead_letter (watch_group, id);
 create index group_dead_letter_stream on plumbline.group_dead_letter (stream);
-create index group_dead_letter_wanted on plumbline.group_dead_letter (watch_group, stream, lane) where is_wanted;
+create index group_dead_letter_wanted on plumbline.group_dead_letter (watch_group, stream, lane)
+  where deliveries_left is not null;
 
 -- What was done to groups by hand.
 create table plumbline.group_action (
@@ -124,6 +135,25 @@ $$;
 create trigger lane_begins_anew before update of fence on plumbline.group_lane
   for each row when (new.fence > old.fence) execute function plumbline.lane_begins_anew();
 
+-- Closed streams of which something may be left in the log: few at any time.
+create index stream_ending on plumbline.stream (id) where closed_at is not null and removed_at is null;
+
+-- Tells the members of groups to look. The rows of the groups are the caller's, locked.
+create function plumbline.tell_of_groups(p_groups bigint[]) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update plumbline.watch_group set version = version + 1 where id = any (p_groups);
+  perform pg_notify('plumbline_watch_group', g::text) from unnest(p_groups) g;
+end
+$$;
+
+-- A text that is another one when other streams are open. One look at a thousand streams takes 0.3 ms, and is one for all
+-- groups that are asked for.
+create function plumbline.open_streams() returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select count(*) || '/' || coalesce(bit_xor(hashint8extended(id, 0)), 0) from plumbline.stream where closed_at is null
+$$;
+
 -- Open streams of the group's tenants that it has no lanes of.
 create function plumbline.missing_streams(p_group bigint) returns setof bigint
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -139,23 +169,43 @@ $$;
 
 -- Streams of the group that will bring it nothing any more: closed, all of it in the log, and confirmed in every lane.
 create function plumbline.ended_streams(p_group bigint) returns setof bigint
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select s.id from plumbline.group_lane g join plumbline.stream s on s.id = g.stream
-  where g.watch_group = p_group and g.lane = 0 and s.closed_at is not null
-    and not exists (select from plumbline.outbox o where o.stream = s.id)
-    and not exists (select from plumbline.group_dead_letter d where d.watch_group = p_group and d.stream = s.id)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  -- Nothing of the group is looked at for those that are open.
+  closed constant bigint[] := array(
+    select id from plumbline.stream where closed_at is not null and removed_at is null);
+begin
+  return query select g.stream from plumbline.group_lane g
+  where g.watch_group = p_group and g.lane = 0 and g.stream = any (closed)
+    and not exists (select from plumbline.outbox o where o.stream = g.stream)
+    and not exists (select from plumbline.group_dead_letter d where d.watch_group = p_group and d.stream = g.stream)
     and not exists (
       select from plumbline.group_lane l join plumbline.frontier f on f.stream = l.stream
-      where l.watch_group = p_group and l.stream = s.id and coalesce(l.confirmed_seq, f.first_seq - 1) < f.last_seq)
+      where l.watch_group = p_group and l.stream = g.stream and coalesce(l.confirmed_seq, f.first_seq - 1) < f.last_seq);
+end
 $$;
 
--- Whether settle_group has something to do. It locks nothing: members ask for it again and again.
-create function plumbline.is_unsettled(p_group bigint) returns boolean
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select exists (select from plumbline.group_member where watch_group = p_group and expires_at <= clock_timestamp())
-    or exists (select from plumbline.group_lane
-      where watch_group = p_group and next_member is not null and hand_over_by <= clock_timestamp())
-    or exists (select from plumbline.missing_streams(p_group)) or exists (select from plumbline.ended_streams(p_group))
+-- Lanes of the group that were not handed over in time.
+create function plumbline.has_overdue_lanes(p_group bigint) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  select exists (select from plumbline.group_lane
+    where watch_group = p_group and next_member is not null and hand_over_by <= clock_timestamp())
+$$;
+
+-- Those of these groups that settle_due_group has something to do in, in an order of chance: processes that settle at once
+-- begin with different ones. It locks nothing and looks at no lane while nothing changes: all ask for it again and again.
+create function plumbline.unsettled_groups(p_groups bigint[]) returns setof bigint
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  streams constant text := plumbline.open_streams();
+begin
+  return query select g.id from plumbline.watch_group g
+  where g.id = any (p_groups) and g.ended_at = 'infinity' and (
+    g.settled_with <> streams
+    or exists (select from plumbline.group_member m where m.watch_group = g.id and m.expires_at <= clock_timestamp())
+    or plumbline.has_overdue_lanes(g.id) or exists (select from plumbline.ended_streams(g.id)))
+  order by random();
+end
 $$;
 
 -- How many lanes of each stream each member should have. Of each stream two members have the same number or one apart,
@@ -239,14 +289,18 @@ $$;
 create type plumbline.lane_move as (stream bigint, lane smallint, member bigint, is_taken boolean);
 
 -- Makes a group what it should be now. Members that have expired go; new streams get lanes, at their beginning; ended ones
--- lose them; and lanes are shared out. Free ones are taken at once; one that has a holder is wanted for five seconds, in
--- which its holder can be done with it, and then taken. The group's row is the caller's, locked.
-create function plumbline.settle_group(p_group bigint) returns void
+-- lose them; and when any of that was so, or a member has joined, lanes are shared out. Free ones are taken at once; one that
+-- has a holder is wanted for five seconds, in which its holder can be done with it, and then taken. The group's row is the
+-- caller's, locked.
+create function plumbline.settle_group(p_group bigint, p_has_joined boolean) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
   -- A constant: only so it bounds what is read from an index.
   now_at constant timestamptz := clock_timestamp();
+  -- Before the missing ones are looked for: one that is opened meanwhile has it settled once more.
+  streams constant text := plumbline.open_streams();
   ended constant bigint[] := array(select plumbline.ended_streams(p_group));
+  is_due boolean := p_has_joined or ended <> '{}' or plumbline.has_overdue_lanes(p_group);
   last_expiry timestamptz;
   moves plumbline.lane_move[];
 begin
@@ -257,12 +311,20 @@ begin
     returning expires_at
   )
   select max(expires_at) into last_expiry from gone;
+  is_due := is_due or last_expiry is not null;
   update plumbline.watch_group set idle_since = coalesce(last_expiry, now_at)
     where id = p_group and idle_since is null
       and not exists (select from plumbline.group_member where watch_group = p_group);
-  insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
-    select p_group, stream, lane, 0, 0
-    from plumbline.missing_streams(p_group) stream cross join generate_series(0, 15) lane;
+  update plumbline.watch_group set settled_with = streams where id = p_group and settled_with <> streams;
+  if found then
+    insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
+      select p_group, stream, lane, 0, 0
+      from plumbline.missing_streams(p_group) stream cross join generate_series(0, 15) lane;
+    is_due := is_due or found;
+  end if;
+  if not is_due then
+    return;
+  end if;
   with targets as materialized (
     select * from plumbline.lane_targets(p_group, ended)
   ), lacking as (
@@ -301,7 +363,18 @@ begin
       hand_over_by = case when m.member is not null then coalesce(l.hand_over_by, now_at + interval '5 seconds') end
     from unnest(moves) m
     where l.watch_group = p_group and l.stream = m.stream and l.lane = m.lane and not m.is_taken;
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform plumbline.tell_of_groups(array[p_group]);
+end
+$$;
+
+-- Settles a group if there is something to do, behind whoever does so now.
+create function plumbline.settle_due_group(p_group bigint) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from plumbline.watch_group where id = p_group and ended_at = 'infinity' for no key update;
+  if found and exists (select from plumbline.unsettled_groups(array[p_group])) then
+    perform plumbline.settle_group(p_group, false);
+  end if;
 end
 $$;
 
@@ -346,12 +419,12 @@ begin
       raise exception 'its members select %; select the same, or use a group of another name',
         case joined.selection when '' then 'everything' else joined.selection end using errcode = 'PL409';
     end if;
-    update plumbline.watch_group set selection = p_selection where id = joined.id;
+    update plumbline.watch_group set selection = p_selection, failure = null, failed_at = null where id = joined.id;
   end if;
   insert into plumbline.group_member (watch_group, expires_at) values (joined.id, clock_timestamp() + p_lease)
     returning id into member;
   update plumbline.watch_group set idle_since = null where id = joined.id and idle_since is not null;
-  perform plumbline.settle_group(joined.id);
+  perform plumbline.settle_group(joined.id, true);
   watch_group := joined.id;
   -- Of its last predecessor, unless that was deleted on purpose.
   select g.ended_at into lost_at from (
@@ -363,32 +436,15 @@ begin
 end
 $$;
 
--- Extends those of these members that live, returns them, and settles their groups. A group that is being settled by
--- another at this moment is left to that one: members are locked before groups here, so it must not wait for a group.
+-- Extends those of these members that live, and returns them. It waits for nobody who settles their groups.
 create function plumbline.renew_members(p_members bigint[], p_lease interval) returns setof bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
-declare
-  unsettled bigint;
-begin
-  return query with living as (
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  with living as (
     select m.id from plumbline.group_member m where m.id = any (p_members) and m.expires_at > clock_timestamp()
     order by m.id for no key update
-  ), renewed as (
-    update plumbline.group_member m set expires_at = clock_timestamp() + p_lease from living
-      where m.id = living.id returning m.id
   )
-  select id from renewed;
-  for unsettled in
-    select g.watch_group from (
-      select distinct m.watch_group from plumbline.group_member m where m.id = any (p_members)
-    ) g where plumbline.is_unsettled(g.watch_group) order by g.watch_group
-  loop
-    perform from plumbline.watch_group where id = unsettled and ended_at = 'infinity' for no key update skip locked;
-    if found then
-      perform plumbline.settle_group(unsettled);
-    end if;
-  end loop;
-end
+  update plumbline.group_member m set expires_at = clock_timestamp() + p_lease from living
+    where m.id = living.id returning m.id
 $$;
 
 -- Keeps what was delivered and what is confirmed, of lanes that are held with these fences; -1 is nothing. Both only rise.
@@ -427,10 +483,11 @@ create type plumbline.judged_ack as (
   watch_group bigint, stream bigint, lane bigint, fence bigint, seq bigint, position bigint, result text
 );
 
--- What these acks are worth, in their order; see AckResult. The lanes are locked: it stays so until the transaction ends.
+-- What these acks are worth, in their order; see AckResult. Of the tenants the owner sees these, or all but these. The lanes
+-- are locked: it stays so until the transaction ends.
 create function plumbline.judge_acks(
-  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
-  p_seqs bigint[], p_positions bigint[]
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_lanes bigint[], p_fences bigint[], p_seqs bigint[], p_positions bigint[]
 ) returns plumbline.judged_ack[]
 language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with given as (
@@ -440,6 +497,7 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     select l.watch_group, l.stream, l.lane, l.fence, coalesce(l.confirmed_seq, -1) as confirmed
     from (select distinct watch_group, stream, lane from given) a
     join plumbline.watch_group g on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner
+    join plumbline.stream s on s.id = a.stream and (s.tenant = any (p_tenants)) <> p_is_all_but
     join plumbline.group_lane l on l.watch_group = a.watch_group and l.stream = a.stream and l.lane = a.lane
     order by l.watch_group, l.stream, l.lane for no key update of l
   )
@@ -453,13 +511,13 @@ $$;
 
 -- Confirms each lane up to the highest of its acks. Returns what became of each, in their order.
 create function plumbline.ack_lanes(
-  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
-  p_seqs bigint[], p_positions bigint[]
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_lanes bigint[], p_fences bigint[], p_seqs bigint[], p_positions bigint[]
 ) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   judged constant plumbline.judged_ack[] := plumbline.judge_acks(
-    p_audience, p_owner, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
+    p_audience, p_owner, p_tenants, p_is_all_but, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
 begin
   perform plumbline.mark_lanes(array_agg(j.watch_group), array_agg(j.stream), array_agg(j.lane), array_agg(j.fence),
       array_agg(-1::bigint), array_agg(j.seq), array_agg(j.position))
@@ -471,14 +529,17 @@ $$;
 -- Lanes with a nack begin anew behind what is confirmed, after the longest of their delays. Returns what became of each
 -- nack, in their order.
 create function plumbline.nack_lanes(
-  p_audience text, p_owner text, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[],
-  p_seqs bigint[], p_positions bigint[], p_delays_ms bigint[]
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_lanes bigint[], p_fences bigint[], p_seqs bigint[], p_positions bigint[], p_delays_ms bigint[]
 ) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
-  judged constant plumbline.judged_ack[] := plumbline.judge_acks(
-    p_audience, p_owner, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
+  judged plumbline.judged_ack[];
 begin
+  perform from plumbline.watch_group where id = any (p_groups) and audience = p_audience and owner = p_owner
+    order by id for no key update;
+  judged := plumbline.judge_acks(
+    p_audience, p_owner, p_tenants, p_is_all_but, p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions);
   update plumbline.group_lane l
     set fence = l.fence + 1, delivered_seq = greatest(l.delivered_seq, n.seq),
       not_before = clock_timestamp() + n.delay_ms * interval '1 millisecond'
@@ -488,8 +549,8 @@ begin
         j (watch_group, stream, lane, fence, seq, position, result, delay_ms)
       where j.result = 'Acked' group by j.watch_group, j.stream, j.lane
     ) n where l.watch_group = n.watch_group and l.stream = n.stream and l.lane = n.lane;
-  perform pg_notify('plumbline_watch_group', g::text) from (
-    select distinct j.watch_group from unnest(judged) j where j.result = 'Acked') n (g);
+  perform plumbline.tell_of_groups(array(
+    select distinct j.watch_group from unnest(judged) j where j.result = 'Acked'));
   return query select j.result from unnest(judged) with ordinality j order by j.ordinality;
 end
 $$;
@@ -514,116 +575,206 @@ begin
       returning l.watch_group
   )
   select array_agg(distinct watch_group) into changed from released;
-  perform pg_notify('plumbline_watch_group', g::text) from unnest(changed) g;
+  perform plumbline.tell_of_groups(changed);
 end
 $$;
 
--- Ends a member, with what is to be kept of its lanes; others get them. Does nothing when it has ended.
-create function plumbline.leave_group(
-  p_member bigint, p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[], p_delivered bigint[],
+-- Ends members, with what is to be kept of their lanes; those that have ended before are left out. Returns their groups,
+-- each once: others get the lanes when these are settled, by whomever.
+create function plumbline.leave_groups(
+  p_members bigint[], p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[], p_delivered bigint[],
   p_seqs bigint[], p_positions bigint[]
-) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+) returns setof bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
-  left_group bigint;
+  leaving constant bigint[] := array(
+    select m.id from plumbline.group_member m where m.id = any (p_members) order by m.id for no key update);
 begin
-  select g.id into left_group from plumbline.watch_group g
-    where g.id = (select watch_group from plumbline.group_member where id = p_member) for no key update;
   perform plumbline.mark_lanes(p_groups, p_streams, p_lanes, p_fences, p_delivered, p_seqs, p_positions);
-  delete from plumbline.group_member where id = p_member;
-  if found then
-    perform plumbline.settle_group(left_group);
-  end if;
+  -- Expired, not gone: so it is seen that there is something to settle, should whoever leaves not come to it.
+  update plumbline.group_member set expires_at = least(expires_at, clock_timestamp()) where id = any (leaving);
+  return query select distinct m.watch_group from plumbline.group_member m where m.id = any (leaving);
 end
 $$;
 
--- Takes an event out of its lane, which is then confirmed up to it. False when the lane is not held with this fence.
+-- Keeps what ended a member, for who looks after the group.
+create function plumbline.note_group_failure(p_group bigint, p_failure text) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update plumbline.watch_group set failure = left(p_failure, 1000), failed_at = clock_timestamp()
+    where id = p_group and ended_at = 'infinity'
+$$;
+
+-- Lanes begin anew at who holds them: what they delivered can be confirmed no more.
+create function plumbline.begin_lanes_anew(p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[])
+returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  changed bigint[];
+begin
+  perform from plumbline.watch_group where id = any (p_groups) order by id for no key update;
+  perform from unnest(p_groups, p_streams, p_lanes, p_fences) h (watch_group, stream, lane, fence)
+    join plumbline.group_lane l
+      on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
+    order by l.watch_group, l.stream, l.lane for no key update of l;
+  with begun as (
+    update plumbline.group_lane l set fence = l.fence + 1
+      from (select distinct * from unnest(p_groups, p_streams, p_lanes, p_fences)) h (watch_group, stream, lane, fence)
+      where l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
+      returning l.watch_group
+  )
+  select array_agg(distinct watch_group) into changed from begun;
+  perform plumbline.tell_of_groups(changed);
+end
+$$;
+
+-- Makes an event of a lane a dead letter; the lane is then confirmed up to it. Fenced: the lane is not held with this fence.
+-- Full: the group has so many, and nothing was done.
 create function plumbline.park_event(
   p_group bigint, p_stream bigint, p_lane integer, p_fence bigint, p_seq bigint, p_position bigint, p_event text,
-  p_type text, p_attempts integer, p_reason text
-) returns boolean
+  p_type text, p_attempts integer, p_reason text, p_max integer
+) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   held plumbline.group_lane;
 begin
+  perform plumbline.assert_read_committed('parking an event');
+  -- One after the other in a group: there is a limit.
+  perform from plumbline.watch_group where id = p_group for no key update;
   select * into held from plumbline.group_lane
     where watch_group = p_group and stream = p_stream and lane = p_lane and fence = p_fence for no key update;
   if not found then
-    return false;
+    return 'Fenced';
   end if;
   -- It may have been confirmed in between.
-  if p_seq > coalesce(held.confirmed_seq, -1) then
-    insert into plumbline.group_dead_letter as d (watch_group, stream, lane, seq, position, event, type, attempts, reason)
-      values (p_group, p_stream, p_lane, p_seq, p_position, p_event, p_type, p_attempts, p_reason)
-      on conflict (watch_group, stream, seq) do update
-        set attempts = excluded.attempts, reason = excluded.reason, parked_at = clock_timestamp(), is_wanted = false;
-    perform plumbline.mark_lanes(array[p_group], array[p_stream], array[p_lane::bigint], array[p_fence], array[p_seq],
-      array[p_seq], array[p_position]);
+  if p_seq <= coalesce(held.confirmed_seq, -1) then
+    return 'Parked';
   end if;
-  return true;
+  update plumbline.group_dead_letter d
+    set attempts = greatest(d.attempts, p_attempts), reason = p_reason, parked_at = clock_timestamp(),
+      fence = d.fence + 1, deliveries_left = null
+    where d.watch_group = p_group and d.stream = p_stream and d.seq = p_seq;
+  if not found then
+    if (select count(*) from plumbline.group_dead_letter d where d.watch_group = p_group) >= p_max then
+      return 'Full';
+    end if;
+    insert into plumbline.group_dead_letter (watch_group, stream, lane, seq, position, event, type, attempts, reason)
+      values (p_group, p_stream, p_lane, p_seq, p_position, p_event, p_type, p_attempts, p_reason);
+  end if;
+  perform plumbline.mark_lanes(array[p_group], array[p_stream], array[p_lane::bigint], array[p_fence], array[p_seq],
+    array[p_seq], array[p_position]);
+  return 'Parked';
 end
 $$;
 
--- Parked events were delivered again: confirmed, and forgotten; or refused, and parked until they are asked for again.
--- Returns what became of each, in their order.
-create function plumbline.end_retries(
-  p_audience text, p_owner text, p_groups bigint[], p_ids bigint[], p_is_confirmed boolean
-) returns setof text
-language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+-- Dead letters that are asked for, with these fences, are about to be delivered to a member: returns those of lanes that it
+-- holds and nobody waits for, in the order of their ids, until their events have so many bytes. One that was delivered as
+-- often as it may be is asked for no more.
+create function plumbline.deliver_dead_letters(
+  p_member bigint, p_ids bigint[], p_fences bigint[], p_max_bytes integer
+) returns setof plumbline.group_dead_letter
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   with asked as materialized (
-    select a.n, a.id, g.id as watch_group from unnest(p_groups, p_ids) with ordinality a (watch_group, id, n)
-    left join plumbline.watch_group g
-      on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner and g.ended_at = 'infinity'
-  ), letters as materialized (
-    select d.id from plumbline.group_dead_letter d
-    where (d.watch_group, d.id) in (select watch_group, id from asked) order by d.id for update
-  ), confirmed as (
-    delete from plumbline.group_dead_letter d using letters where d.id = letters.id and p_is_confirmed
-  ), refused as (
-    update plumbline.group_dead_letter d set is_wanted = false, attempts = d.attempts + 1
-      from letters where d.id = letters.id and d.is_wanted and not p_is_confirmed
+    select d.id, d.deliveries_left, octet_length(d.event) as bytes
+    from unnest(p_ids, p_fences) a (id, fence)
+    join plumbline.group_dead_letter d on d.id = a.id and d.fence = a.fence and d.deliveries_left is not null
+    join plumbline.group_lane l on l.watch_group = d.watch_group and l.stream = d.stream and l.lane = d.lane
+      and l.member = p_member and l.next_member is null
+    join plumbline.group_member m on m.id = l.member and m.expires_at > clock_timestamp()
+    order by d.id for no key update of d
+  ), spent as (
+    update plumbline.group_dead_letter d set deliveries_left = null from asked where d.id = asked.id
+      and asked.deliveries_left = 0
   )
-  select case when a.watch_group is null then 'Unknown' when l.id is null then 'Duplicate' else 'Acked' end
-  from asked a left join letters l on l.id = a.id and a.watch_group is not null order by a.n
+  update plumbline.group_dead_letter d
+    set fence = d.fence + 1, attempts = d.attempts + 1, deliveries_left = d.deliveries_left - 1
+    from (
+      select id, sum(bytes) over (order by id) - bytes as ahead from asked where deliveries_left > 0
+    ) page where d.id = page.id and page.ahead < p_max_bytes
+    returning d.*
 $$;
 
--- Keeps what was done to a group by hand, and tells its members to look.
+-- Dead letters were delivered, with these fences: confirmed, and forgotten; or refused, and kept until they are asked for
+-- again. Returns what became of each, in their order.
+create function plumbline.end_retries(
+  p_audience text, p_owner text, p_tenants text[], p_is_all_but boolean, p_groups bigint[], p_streams bigint[],
+  p_ids bigint[], p_fences bigint[], p_is_confirmed boolean
+) returns setof text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  results text[];
+  changed bigint[];
+begin
+  perform from plumbline.watch_group where id = any (p_groups) and audience = p_audience and owner = p_owner
+    order by id for no key update;
+  with asked as materialized (
+    select a.n, a.id, a.fence, g.id as watch_group
+    from unnest(p_groups, p_streams, p_ids, p_fences) with ordinality a (watch_group, stream, id, fence, n)
+    left join plumbline.watch_group g
+      on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner and g.ended_at = 'infinity'
+      and exists (select from plumbline.stream s where s.id = a.stream and (s.tenant = any (p_tenants)) <> p_is_all_but)
+  ), dead_letters as materialized (
+    select d.id, d.fence from plumbline.group_dead_letter d
+    where (d.watch_group, d.id) in (select watch_group, id from asked) order by d.id for update
+  ), judged as materialized (
+    select a.n, a.id, a.watch_group, case when a.watch_group is null then 'Unknown' when l.id is null then 'Duplicate'
+      when l.fence = a.fence then 'Acked' else 'Fenced' end as result
+    from asked a left join dead_letters l on l.id = a.id and a.watch_group is not null
+  ), confirmed as (
+    delete from plumbline.group_dead_letter d
+      where p_is_confirmed and d.id in (select id from judged where result = 'Acked')
+  ), refused as (
+    update plumbline.group_dead_letter d set fence = d.fence + 1, deliveries_left = null
+      where not p_is_confirmed and d.id in (select id from judged where result = 'Acked')
+  )
+  select array_agg(result order by n), array_agg(distinct watch_group) filter (where result = 'Acked')
+    into results, changed from judged;
+  perform plumbline.tell_of_groups(changed);
+  return query select unnest(results);
+end
+$$;
+
+-- Keeps what was done to a group by hand, and tells its members to look. The group's row is the caller's, locked.
 create function plumbline.note_group_action(p_group bigint, p_deed text, p_by text, p_reason text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   insert into plumbline.group_action (watch_group, deed, done_by, reason) values (p_group, p_deed, p_by, p_reason);
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform plumbline.tell_of_groups(array[p_group]);
 end
 $$;
 
--- Has a parked event delivered again, ahead of its lane; false when there is none.
+-- Has a dead letter delivered again, ahead of its lane: three times at most until it is confirmed or refused. One that is
+-- on its way to a member is not sent to it once more. False when there is none.
 create function plumbline.retry_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  letter plumbline.group_dead_letter;
+  dead_letter plumbline.group_dead_letter;
 begin
-  update plumbline.group_dead_letter set is_wanted = true where watch_group = p_group and id = p_id returning * into letter;
+  perform from plumbline.watch_group where id = p_group for no key update;
+  update plumbline.group_dead_letter
+    set fence = fence + (deliveries_left is null)::integer, deliveries_left = 3
+    where watch_group = p_group and id = p_id returning * into dead_letter;
   if not found then
     return false;
   end if;
   perform plumbline.note_group_action(
-    p_group, format('retry of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
+    p_group, format('retry of event %s of stream %s', dead_letter.seq, dead_letter.stream), p_by, p_reason);
   return true;
 end
 $$;
 
--- Gives a parked event up; false when there is none.
+-- Gives a dead letter up; false when there is none.
 create function plumbline.skip_dead_letter(p_group bigint, p_id bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  letter plumbline.group_dead_letter;
+  dead_letter plumbline.group_dead_letter;
 begin
-  delete from plumbline.group_dead_letter where watch_group = p_group and id = p_id returning * into letter;
+  perform from plumbline.watch_group where id = p_group for no key update;
+  delete from plumbline.group_dead_letter where watch_group = p_group and id = p_id returning * into dead_letter;
   if not found then
     return false;
   end if;
   perform plumbline.note_group_action(
-    p_group, format('skip of event %s of stream %s', letter.seq, letter.stream), p_by, p_reason);
+    p_group, format('skip of event %s of stream %s', dead_letter.seq, dead_letter.stream), p_by, p_reason);
   return true;
 end
 $$;
@@ -663,26 +814,27 @@ begin
   end if;
   perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
   delete from plumbline.group_dead_letter where watch_group = p_group;
-  perform plumbline.note_group_action(p_group, 'reset: parked events are forgotten', p_by, p_reason);
+  perform plumbline.note_group_action(p_group, 'reset: dead letters are forgotten', p_by, p_reason);
   return true;
 end
 $$;
 
--- Removes all that a group has but its row. That row is the caller's, locked.
-create function plumbline.end_group(p_group bigint, p_was_deleted boolean) returns void
+-- Removes all that groups have but their rows. Those are the caller's, locked.
+create function plumbline.end_groups(p_groups bigint[], p_was_deleted boolean) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  delete from plumbline.group_member where watch_group = p_group;
-  perform from plumbline.group_lane where watch_group = p_group order by stream, lane for update;
-  delete from plumbline.group_lane where watch_group = p_group;
-  perform from plumbline.group_dead_letter where watch_group = p_group order by id for update;
-  delete from plumbline.group_dead_letter where watch_group = p_group;
-  update plumbline.watch_group set ended_at = clock_timestamp(), was_deleted = p_was_deleted where id = p_group;
-  perform pg_notify('plumbline_watch_group', p_group::text);
+  perform from plumbline.group_member where watch_group = any (p_groups) order by id for update;
+  delete from plumbline.group_member where watch_group = any (p_groups);
+  perform from plumbline.group_lane where watch_group = any (p_groups) order by watch_group, stream, lane for update;
+  delete from plumbline.group_lane where watch_group = any (p_groups);
+  perform from plumbline.group_dead_letter where watch_group = any (p_groups) order by id for update;
+  delete from plumbline.group_dead_letter where watch_group = any (p_groups);
+  update plumbline.watch_group set ended_at = clock_timestamp(), was_deleted = p_was_deleted where id = any (p_groups);
+  perform plumbline.tell_of_groups(p_groups);
 end
 $$;
 
--- Ends a group by hand: its members, positions and parked events are gone. False when it is gone already.
+-- Ends a group by hand: its members, positions and dead letters are gone. False when it is gone already.
 create function plumbline.delete_group(p_group bigint, p_by text, p_reason text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -690,7 +842,7 @@ begin
   if not found then
     return false;
   end if;
-  perform plumbline.end_group(p_group, true);
+  perform plumbline.end_groups(array[p_group], true);
   perform plumbline.note_group_action(p_group, 'delete', p_by, p_reason);
   return true;
 end
@@ -707,7 +859,7 @@ declare
       select from plumbline.group_member m where m.watch_group = g.id and m.expires_at > clock_timestamp())
     order by g.id limit 100 for no key update skip locked);
 begin
-  perform plumbline.settle_group(g) from unnest(abandoned) g;
+  perform plumbline.settle_group(g, false) from unnest(abandoned) g;
   return (select count(*) from plumbline.watch_group where id = any (abandoned) and idle_since is not null);
 end
 $$;
@@ -721,7 +873,7 @@ declare
     select id from plumbline.watch_group where ended_at = 'infinity' and idle_since <= clock_timestamp() - p_idle
     order by id limit 100 for no key update skip locked);
 begin
-  perform plumbline.end_group(g, false) from unnest(idle) g;
+  perform plumbline.end_groups(idle, false);
   return cardinality(idle);
 end
 $$;
@@ -736,6 +888,7 @@ declare
     select id from plumbline.watch_group where ended_at <= too_old order by id limit 100 for update skip locked);
   deeds constant bigint[] := array(select id from plumbline.group_action where at <= too_old order by id limit 1000);
 begin
+  perform from plumbline.group_action where id = any (deeds) or watch_group = any (ended) order by id for update;
   -- What was done to a group goes with it, its end too.
   delete from plumbline.group_action where id = any (deeds) or watch_group = any (ended);
   delete from plumbline.watch_group where id = any (ended);
@@ -755,7 +908,7 @@ begin
   delete from plumbline.group_lane where watch_group = any (groups) and stream = new.id;
   perform from plumbline.group_dead_letter where stream = new.id order by id for update;
   delete from plumbline.group_dead_letter where stream = new.id;
-  perform pg_notify('plumbline_watch_group', g::text) from unnest(groups) g;
+  perform plumbline.tell_of_groups(groups);
   return null;
 end
 $$;
@@ -763,8 +916,10 @@ $$;
 create trigger groups_forget_stream after update of removed_at on plumbline.stream
   for each row when (new.removed_at is not null) execute function plumbline.groups_forget_stream();
 
-grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.mark_lanes, plumbline.ack_lanes,
-  plumbline.nack_lanes, plumbline.release_lanes, plumbline.leave_group, plumbline.park_event, plumbline.end_retries,
+grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.unsettled_groups,
+  plumbline.settle_due_group, plumbline.mark_lanes, plumbline.ack_lanes, plumbline.nack_lanes, plumbline.release_lanes,
+  plumbline.leave_groups, plumbline.note_group_failure, plumbline.begin_lanes_anew, plumbline.park_event,
+  plumbline.deliver_dead_letters, plumbline.end_retries,
   plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
   plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
   plumbline.forget_ended_groups to plumbline_server;

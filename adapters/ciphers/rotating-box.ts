@@ -5,6 +5,11 @@ import { type CursorKeyRing, type CursorKeys, KEYS_READ_EVERY_MS } from '#core/p
 import type { SecretBox } from '#core/ports/secret-box.ts';
 import { StatusError } from '#core/status-error.ts';
 
+export interface RotatingBox extends SecretBox {
+  /** Tells from now on of each change: another ring is in use, in the same breath. */
+  follow(listener: (ring: CursorKeyRing, previous: CursorKeyRing) => void): void;
+}
+
 export interface RotatingBoxOptions {
   /** Another ring is in use, with other keys or another one that seals. */
   readonly onChange?: (ring: CursorKeyRing) => void;
@@ -24,10 +29,10 @@ export async function rotatingBox(
   keys: CursorKeys,
   signal: AbortSignal,
   { onChange, onError }: RotatingBoxOptions = {},
-): Promise<SecretBox> {
-  const first = await keys.read();
-  let box = boxOf(first);
-  let known = nameOf(first);
+): Promise<RotatingBox> {
+  let current = await keys.read();
+  let box = boxOf(current);
+  const listeners: Parameters<RotatingBox['follow']>[0][] = [];
   let readAtMs = performance.now();
   let isFailing = false;
   const timer = setInterval(() => void look(), KEYS_READ_EVERY_MS);
@@ -41,16 +46,18 @@ export async function rotatingBox(
       if (opened === 'malformed' && performance.now() - readAtMs > STALE_MS) throw unreadable();
       return opened;
     },
+    follow: (listener) => void listeners.push(listener),
   };
 
   async function look(): Promise<void> {
     try {
       const ring = await keys.read();
-      const name = nameOf(ring);
-      if (name !== known) {
+      if (nameOf(ring) !== nameOf(current)) {
+        const previous = current;
         box = boxOf(ring);
-        known = name;
+        current = ring;
         onChange?.(ring);
+        for (const listener of listeners) listener(ring, previous);
       }
       readAtMs = performance.now();
       isFailing = false;

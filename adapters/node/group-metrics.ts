@@ -25,13 +25,17 @@ export function createGroupMetrics(registry: Registry, readTotals: () => Promise
     });
   gauge('plumbline_groups', 'Watch groups', ({ groups }) => groups);
   gauge('plumbline_group_members', 'Members of watch groups', ({ members }) => members);
-  gauge('plumbline_group_lag', 'The most events that any watch group is behind', ({ lag }) => lag);
+  gauge(
+    'plumbline_group_lag',
+    'The most events that a stream has behind what a lane of a watch group confirmed, of all its lanes; 3 s late at most',
+    ({ streamLag }) => streamLag,
+  );
   gauge(
     'plumbline_group_oldest_unacked_seconds',
     'How long a member of a watch group has left a delivery unacked at the most',
     ({ oldestUnackedSeconds }) => oldestUnackedSeconds,
   );
-  gauge('plumbline_group_dead_letters', 'Parked events of watch groups, up to 10,000', (totals) => totals.deadLetters);
+  gauge('plumbline_group_dead_letters', 'Dead letters of watch groups, up to 10,000', (totals) => totals.deadLetters);
 
   return {
     redeliveries: new Counter({

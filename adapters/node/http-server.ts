@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 import { cutSilentPeers } from '#adapters/node/silent-peers.ts';
+import { refuseUnreadable } from '#adapters/node/unreadable-requests.ts';
 
 export interface HttpServerOptions extends ListenOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
@@ -34,6 +35,7 @@ export async function startHttpServer({ host, port, fetch }: HttpServerOptions):
   }) as Server;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
+  refuseUnreadable(server);
   const sockets = new Set<Socket>();
   // Node does not count them as idle.
   const withoutRequest = new Set<Socket>();

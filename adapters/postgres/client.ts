@@ -106,7 +106,11 @@ export function toCallerError(error: unknown, subject: string): unknown {
         ...(details && { details }),
       });
     case 'PL429':
-      return new StatusError('TooManyRequests', `${subject}: ${error.message}`, { cause: error });
+      // There is room once somebody makes some: whoever asks again every second would only be refused.
+      return new StatusError('TooManyRequests', `${subject}: ${error.message}`, {
+        details: { retryAfterSeconds: 60 },
+        cause: error,
+      });
     case '23505':
       return new StatusError('AlreadyExists', `${subject} already exists`, { cause: error });
     case '23514':

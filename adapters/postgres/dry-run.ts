@@ -30,10 +30,18 @@ export function dryRunWrites(undone: Undone): ResourceWrites {
       });
     },
 
-    async delete(scope, key, preconditions) {
+    async delete(scope, key, preconditions, propagation) {
       return undone(key.tenant, scope, async (sql) => {
         const before = await versionOf(sql, scope, key);
-        const { row, gone } = await resourceWrites(sql).delete(scope, key, preconditions);
+        const { row, gone } = await resourceWrites(sql).delete(scope, key, preconditions, propagation);
+        return { row: before(row), gone };
+      });
+    },
+
+    async forceDelete(scope, key, preconditions, deed) {
+      return undone(key.tenant, scope, async (sql) => {
+        const before = await versionOf(sql, scope, key);
+        const { row, gone } = await resourceWrites(sql).forceDelete(scope, key, preconditions, deed);
         return { row: before(row), gone };
       });
     },

@@ -13,7 +13,7 @@ export async function readGroupTotals(sql: Sql): Promise<WatchGroupTotals> {
       (select count(*)::int4 from plumbline.group_member where expires_at > clock_timestamp()) as members,
       (select coalesce(max(f.last_seq - least(f.last_seq, greatest(l.confirmed_seq, f.first_seq - 1))), 0)::float8
         from (select stream, min(coalesce(confirmed_seq, 0)) as confirmed_seq from plumbline.group_lane group by stream) l
-        join plumbline.frontier f on f.stream = l.stream) as lag,
+        join plumbline.frontier f on f.stream = l.stream) as "streamLag",
       (select coalesce(extract(epoch from clock_timestamp() - min(unacked_since)), 0)::float8 from plumbline.group_lane)
         as "oldestUnackedSeconds",
       (select count(*)::int4 from (select from plumbline.group_dead_letter limit ${COUNTED}) d) as "deadLetters"`;

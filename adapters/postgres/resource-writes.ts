@@ -6,8 +6,16 @@
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { isKey, shownColumns, subject } from '#adapters/postgres/resource-columns.ts';
 import { scoped } from '#adapters/postgres/scoped.ts';
+import type { PropagationPolicy } from '#core/delete-options.ts';
 import { type Scope, seesTenant } from '#core/identity.ts';
-import type { DesiredState, NewResource, Preconditions, ResourceWrites } from '#core/ports/resources.ts';
+import type {
+  DesiredState,
+  ForcedDeed,
+  NewResource,
+  Preconditions,
+  Removal,
+  ResourceWrites,
+} from '#core/ports/resources.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 import { StatusError } from '#core/status-error.ts';
 
@@ -68,22 +76,52 @@ export function resourceWrites(sql: Sql): ResourceWrites {
       scope: Scope,
       key: ResourceKey,
       preconditions: Preconditions,
-    ): Promise<{ readonly row: ResourceRow; readonly gone: boolean }> {
+      propagation?: PropagationPolicy,
+    ): Promise<Removal> {
+      const wanted = sql`plumbline.propagation_finalizers(t.finalizers, ${propagation ?? null}::text)`;
       const row = await guarded(subject(key), async () => {
         const [found] = await scoped(sql, scope)<WrittenRow[]>`
           with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for update),
           gone as (
             delete from plumbline.resource r using target t
-            where r.uid = t.uid and t.finalizers = '{}' and ${holds(sql, preconditions)} returning r.*
+            where r.uid = t.uid and t.finalizers = '{}' and ${wanted} = '{}' and ${holds(sql, preconditions)} returning r.*
           ),
+          -- One whose last finalizers the policy takes off goes with this update.
           marked as (
-            update plumbline.resource r set deletion_timestamp = clock_timestamp() from target t
-            where r.uid = t.uid and t.finalizers <> '{}' and t.deletion_timestamp is null
+            update plumbline.resource r set deletion_timestamp = clock_timestamp(), finalizers = ${wanted} from target t
+            where r.uid = t.uid and not (t.finalizers = '{}' and ${wanted} = '{}')
+              and (t.deletion_timestamp is null or t.finalizers <> ${wanted})
               and ${holds(sql, preconditions)} returning r.*
           ),
           done as (
-            select 'gone' as outcome, * from gone union all select 'marked', * from marked union all
+            select 'gone' as outcome, * from gone union all
+            select case when finalizers = '{}' then 'gone' else 'marked' end, * from marked union all
             select 'kept', * from target where not exists (select from gone) and not exists (select from marked)
+          )
+          select r.outcome, ${shownColumns(sql)}
+          from done r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;
+        return found;
+      });
+      const written = judge(row, key, preconditions);
+      return { row: written, gone: written.outcome === 'gone' };
+    },
+
+    async forceDelete(
+      scope: Scope,
+      key: ResourceKey,
+      preconditions: Preconditions,
+      { finalizers, by, reason }: ForcedDeed,
+    ): Promise<Removal> {
+      const row = await guarded(subject(key), async () => {
+        const [found] = await scoped(sql, scope)<WrittenRow[]>`
+          with target as (select * from plumbline.resource r where ${isKey(sql, scope, key)} for update),
+          forced as (
+            select f.* from target t cross join lateral plumbline.force_delete(
+              t.uid, ${finalizers ? [...finalizers] : null}::text[], ${by}, ${reason}) f where ${holds(sql, preconditions)}
+          ),
+          done as (
+            select case when finalizers = '{}' then 'gone' else 'marked' end as outcome, * from forced union all
+            select 'kept', * from target where not exists (select from forced)
           )
           select r.outcome, ${shownColumns(sql)}
           from done r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;

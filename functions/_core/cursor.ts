@@ -78,7 +78,7 @@ export interface Cursors {
 
   /**
    * The points of a cursor that was sealed for this audience and these tenants.
-   * @throws {StatusError} CursorKeyRetired; BadRequest for all else, without telling what about it is wrong.
+   * @throws {StatusError} CursorKeyRetired; BadRequest for all else, telling of what is wrong about it its length alone.
    */
   open(cursor: string, audience: Audience, tenants: TenantSet): CursorVector;
 }
@@ -94,7 +94,7 @@ export function createCursors(box: SecretBox): Cursors {
   }
 
   function open(cursor: string, audience: Audience, tenants: TenantSet): CursorVector {
-    if (cursor.length > MAX_CURSOR_CHARACTERS) throw malformed();
+    if (cursor.length > MAX_CURSOR_CHARACTERS) throw tooLong(cursor.length);
     const opened = box.open(cursor, cursorScope(audience, tenants));
     if (opened === 'retired') throw retired();
     const vector = opened === 'malformed' ? undefined : decodeVector(opened);
@@ -116,6 +116,13 @@ function tooLarge(streams: number): StatusError {
     'BadRequest',
     `a cursor over ${streams} tenants is too large: it holds ${MAX_CURSOR_STREAMS} tenants and ` +
       `${MAX_CURSOR_CHARACTERS} characters at most; watch fewer tenants at once by naming them in "tenants", or as a group`,
+  );
+}
+
+function tooLong(characters: number): StatusError {
+  return new StatusError(
+    'BadRequest',
+    `cursor has ${characters} characters, and none has more than ${MAX_CURSOR_CHARACTERS}; send it as it was received`,
   );
 }
 

@@ -7,6 +7,9 @@ import { invalid, StatusError, type StatusCause } from '#core/status-error.ts';
 
 export const PROPAGATION_POLICIES = ['Background', 'Foreground', 'Orphan'] as const;
 
+/** What becomes of the dependents: they go after it, before it, or stay. */
+export type PropagationPolicy = (typeof PROPAGATION_POLICIES)[number];
+
 const FIELDS: ReadonlySet<string> = new Set([
   'apiVersion',
   'kind',
@@ -23,6 +26,8 @@ export const DRY_RUN_ALL = 'All';
 export interface DeleteOptions {
   readonly preconditions: Preconditions;
   readonly isDryRun: boolean;
+  /** Absent: as the object's finalizers say, or Background. */
+  readonly propagation?: PropagationPolicy;
 }
 
 /**
@@ -34,11 +39,18 @@ export function readDeleteOptions(body: JsonObject): DeleteOptions {
   for (const key of Object.keys(body)) {
     if (!FIELDS.has(key)) report('FieldValueForbidden', key.slice(0, 100), 'unknown field');
   }
-  const { kind = 'DeleteOptions', propagationPolicy = null, dryRun = null } = body;
+  const { kind = 'DeleteOptions', propagationPolicy = null, orphanDependents = null, dryRun = null } = body;
   if (kind !== 'DeleteOptions') report('FieldValueInvalid', 'kind', 'must be "DeleteOptions"');
-  if (propagationPolicy !== null && !PROPAGATION_POLICIES.some((known) => known === propagationPolicy)) {
+  const policy = PROPAGATION_POLICIES.find((known) => known === propagationPolicy);
+  if (propagationPolicy !== null && policy === undefined) {
     report('FieldValueNotSupported', 'propagationPolicy', `must be one of ${PROPAGATION_POLICIES.join(', ')}`);
   }
+  if (orphanDependents !== null && typeof orphanDependents !== 'boolean') {
+    report('FieldValueTypeInvalid', 'orphanDependents', 'must be true or false');
+  } else if (orphanDependents !== null && propagationPolicy !== null) {
+    report('FieldValueInvalid', 'orphanDependents', 'cannot be set beside propagationPolicy');
+  }
+  const propagation = policy ?? (orphanDependents === null ? undefined : orphanDependents ? 'Orphan' : 'Background');
   const dryRuns = isJsonArray(dryRun) ? dryRun : [];
   if ((dryRun !== null && !isJsonArray(dryRun)) || dryRuns.some((value) => value !== DRY_RUN_ALL)) {
     throw new StatusError('BadRequest', `dryRun must be ["${DRY_RUN_ALL}"], or empty; nothing was deleted`);
@@ -52,7 +64,7 @@ export function readDeleteOptions(body: JsonObject): DeleteOptions {
     }
   }
   if (causes.length > 0) throw invalid('DeleteOptions', causes);
-  return { preconditions, isDryRun: dryRuns.length > 0 };
+  return { preconditions, isDryRun: dryRuns.length > 0, ...(propagation && { propagation }) };
 
   function report(reason: string, field: string, message: string): void {
     causes.push({ reason, message, field });

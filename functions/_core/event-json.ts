@@ -38,6 +38,11 @@ export function eventJson(event: StreamEvent, type: EventType, delivery?: Delive
   return json + `,"data":${event.object}}`;
 }
 
+/** The same for a dead letter, whose CloudEvent is kept without attributes of a delivery. */
+export function deadLetterJson(event: string, id: bigint, { lane, fence, attempt }: DeliveryAttributes): string {
+  return `{"deadletter":"${id}","lane":"${lane}","fence":"${fence}","attempt":${attempt},${event.slice(1)}`;
+}
+
 export function cloudEventType(type: EventType): string {
   return CLOUD_EVENT_TYPES[type];
 }

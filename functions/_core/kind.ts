@@ -63,7 +63,7 @@ const PASCAL_CASE = /^[A-Z][A-Za-z0-9]{0,62}$/;
 const SECRET_PATH = /^(spec|status)(\.(\*|[^.*\s]+))+$/;
 const IMMUTABLE_PATH = /^spec(\.[^.*\s]+)+$/;
 /** Words that stand in paths where a plural could stand. */
-const RESERVED_PLURALS: readonly string[] = ['namespaces', 'status'];
+const RESERVED_PLURALS: readonly string[] = ['namespaces', 'status', 'forceddeletions'];
 
 /**
  * Makes a kind.

@@ -91,6 +91,9 @@ export function readChosenMetadata(
         if (!names.includes(name)) names.push(name);
       }
     }
+    if (names.includes('orphan') && names.includes('foregroundDeletion')) {
+      report('FieldValueInvalid', ['finalizers'], 'orphan and foregroundDeletion cannot be both set');
+    }
     return names;
   }
 

@@ -23,6 +23,7 @@ export const REASON_CODES = {
   UnsupportedMediaType: 415,
   Invalid: 422,
   TooManyRequests: 429,
+  RequestHeaderFieldsTooLarge: 431,
   InternalError: 500,
   ServiceUnavailable: 503,
   Timeout: 504,

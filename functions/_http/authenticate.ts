@@ -1,47 +1,41 @@
 /** Who calls: a JWT in `Authorization: Bearer`, checked for one audience. Its claims become the `Caller`. */
 
 import type { MiddlewareHandler } from 'hono';
-import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
-import * as v from 'valibot';
+import { base64url, decodeJwt, errors, jwtVerify, type JWTVerifyGetKey, type JWTVerifyResult } from 'jose';
 
 import { admit } from '#http/admit.ts';
 import type { HttpEnv } from '#http/app.ts';
-import { ROLES, type Audience, type Caller, type Role } from '#core/identity.ts';
-import { dnsLabelProblem } from '#core/names.ts';
+import { type ClaimPlaces, DEFAULT_CLAIM_PLACES, readClaims } from '#http/token-claims.ts';
+import { duplicateKey } from '#core/duplicate-key.ts';
+import type { Audience, Caller } from '#core/identity.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import { StatusError } from '#core/status-error.ts';
 
 export interface AuthenticateOptions {
-  /** Resolves the key that a token names: `createLocalJWKSet`, `createRemoteJWKSet`, or one of your own. */
+  /**
+   * Resolves the key that a token names. What it throws that is no error of jose's own means that the keys cannot be had:
+   * a `StatusError` says so itself.
+   */
   readonly keys: JWTVerifyGetKey;
   /** The audience of this listener. A token for another one is refused. */
   readonly audience: Audience;
+  /** What tokens for it have as `aud`. @default `audienceClaim(audience)` */
+  readonly audienceName?: string;
   readonly issuer: string;
+  /** @default the claims `tenants` and `roles` */
+  readonly claims?: ClaimPlaces;
 }
 
 /** Algorithms are pinned: a token cannot choose a weaker one, nor a symmetric one. */
 const ALGORITHMS = ['EdDSA', 'ES256', 'RS256'];
+/**
+ * A token that was made for something else, such as a logout token of the same issuer, says so here.
+ * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.11
+ */
+const TYPES = [undefined, 'jwt', 'at+jwt'];
 const CLOCK_SKEW_SECONDS = 60;
+const EXPIRED = 'the token has expired; get a new one';
 const MAX_TOKEN_CHARACTERS = 8192;
-const MAX_TENANTS = 1024;
-
-const claimsSchema = v.object({
-  sub: v.pipe(v.string(), v.minLength(1), v.maxLength(253)),
-  jti: v.exactOptional(v.pipe(v.string(), v.minLength(1), v.maxLength(253))),
-  roles: v.pipe(v.array(v.string()), v.maxLength(100)),
-  tenants: v.union([
-    v.literal('*'),
-    v.pipe(
-      v.array(
-        v.pipe(
-          v.string(),
-          v.check((name) => dnsLabelProblem(name) === undefined),
-        ),
-      ),
-      v.maxLength(MAX_TENANTS),
-    ),
-  ]),
-});
 
 /** The `aud` claim of tokens for a listener. */
 export function audienceClaim(audience: Audience): string {
@@ -69,10 +63,12 @@ export function authenticate({ blocks, ...options }: MiddlewareOptions): Middlew
 export function createAuthenticator(
   options: AuthenticateOptions,
 ): (authorization: string | undefined) => Promise<Caller> {
-  const { keys, audience, issuer } = options;
+  const { keys, audience, issuer, claims = DEFAULT_CLAIM_PLACES } = options;
+  const audienceName = options.audienceName ?? audienceClaim(audience);
+  const otherIssuer = `the token is by another issuer; this server takes tokens by "${issuer}"`;
   const verifyOptions = {
     algorithms: ALGORITHMS,
-    audience: audienceClaim(audience),
+    audience: audienceName,
     issuer,
     clockTolerance: CLOCK_SKEW_SECONDS,
     requiredClaims: ['exp', 'sub'],
@@ -80,42 +76,43 @@ export function createAuthenticator(
 
   return async (authorization) => {
     const token = bearerToken(authorization);
-    const payload = await jwtVerify(token, keys, verifyOptions).then(
-      (verified) => verified.payload,
-      (error: unknown) => {
-        throw refusal(error);
-      },
-    );
-    return callerOf(payload);
+    const verified = await verify(token).catch((error: unknown) => {
+      throw refusal(error);
+    });
+    assertPlain(token, verified);
+    return callerOf(verified);
   };
 
-  function callerOf(payload: JWTPayload): Caller {
-    const claims = v.safeParse(claimsSchema, payload);
-    if (!claims.success) {
-      const names = [...new Set(claims.issues.map((issue) => v.getDotPath(issue)?.split('.')[0] ?? 'claims'))];
-      throw unauthorized(
-        `the token's claims are not usable: ${names.join(', ')}; needed are sub, roles (a list) and tenants (a list of names, or "*"); sub and jti have at most 253 characters`,
-      );
-    }
-    const { sub, jti, roles, tenants } = claims.output;
-    return {
-      audience,
-      subject: sub,
-      ...(jti !== undefined && { tokenId: jti }),
-      roles: roles.filter((role): role is Role => ROLES.some((known) => known === role)),
-      tenants: tenants === '*' ? '*' : [...new Set(tenants)].toSorted(),
-      expiresAtMs: ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000,
+  function verify(token: string): Promise<JWTVerifyResult> {
+    // To look for a key can take a read of the issuer's: not for what no key makes good.
+    const find: JWTVerifyGetKey = (...asked) => {
+      const { iss, exp } = decodeJwt(token);
+      if (iss !== issuer) throw unauthorized(otherIssuer);
+      if (typeof exp === 'number' && exp <= Date.now() / 1000 - CLOCK_SKEW_SECONDS) throw unauthorized(EXPIRED);
+      return keys(...asked);
     };
+    return jwtVerify(token, find, verifyOptions);
+  }
+
+  function callerOf({ payload, protectedHeader: { kid } }: JWTVerifyResult): Caller {
+    const read = readClaims(payload, claims);
+    if (typeof read === 'string') throw unauthorized(read);
+    const expiresAtMs = ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000;
+    return { audience, ...read, ...(kid !== undefined && { keyId: kid }), expiresAtMs };
   }
 
   function refusal(error: unknown): StatusError {
-    if (error instanceof errors.JWTExpired) return unauthorized('the token has expired; get a new one');
+    if (error instanceof StatusError) return error;
+    if (error instanceof errors.JWTExpired) return unauthorized(EXPIRED);
     if (error instanceof errors.JWTClaimValidationFailed) return unauthorized(claimProblem(error));
     if (error instanceof errors.JWSSignatureVerificationFailed || error instanceof errors.JWKSNoMatchingKey) {
       return unauthorized('the token is not signed by a key that this server trusts');
     }
     if (error instanceof errors.JOSEAlgNotAllowed) {
       return unauthorized(`the token's algorithm is not allowed; allowed are ${ALGORITHMS.join(', ')}`);
+    }
+    if (error instanceof errors.JWKSMultipleMatchingKeys) {
+      return unauthorized('the token does not name its key, and several fit it; its header needs a "kid"');
     }
     if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) {
       return new StatusError('ServiceUnavailable', 'the keys that tokens are checked with cannot be had; try again', {
@@ -128,13 +125,29 @@ export function createAuthenticator(
 
   function claimProblem(error: errors.JWTClaimValidationFailed): string {
     if (error.claim === 'aud') {
-      return `the token is for another audience; this listener takes tokens for "${audienceClaim(audience)}"`;
+      return `the token is for another audience; this listener takes tokens for "${audienceName}"`;
     }
-    if (error.claim === 'iss') return `the token is by another issuer; this server takes tokens by "${issuer}"`;
-    if (error.claim === 'nbf') return 'the token is not valid yet';
+    if (error.claim === 'iss') return otherIssuer;
+    if (error.claim === 'nbf' && error.reason === 'check_failed') return 'the token is not valid yet';
     return error.reason === 'missing'
       ? `the token has no claim "${error.claim}"`
       : `the token's claim "${error.claim}" is wrong`;
+  }
+}
+
+/** What a good signature does not tell: that the token is one of this use, and means the same to every reader. */
+function assertPlain(token: string, { protectedHeader, payload }: JWTVerifyResult): void {
+  const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '');
+  if (!TYPES.includes(type)) throw unauthorized('the token is of another type; its header "typ" may be JWT or at+jwt');
+  const { exp, iat } = payload;
+  if (!Number.isFinite(exp)) throw unauthorized('the token\'s claim "exp" is wrong');
+  if (iat !== undefined && iat > Date.now() / 1000 + CLOCK_SKEW_SECONDS) {
+    throw unauthorized('the token was issued in the future');
+  }
+  for (const part of token.split('.', 2)) {
+    if (duplicateKey(new TextDecoder().decode(base64url.decode(part))) !== undefined) {
+      throw unauthorized('the token has a claim, or a field of its header, twice');
+    }
   }
 }
 

@@ -2,13 +2,25 @@
 
 import { seesTenant, SHARED_TENANT, type Caller, type Role } from '#core/identity.ts';
 import { resourceOf, type Kind } from '#core/kind.ts';
-import { StatusError } from '#core/status-error.ts';
+import { type StatusDetails, StatusError } from '#core/status-error.ts';
 
 /**
  * `metadata`: labels, annotations, finalizers and owners of an object whose spec stays as it is. `status`: writing it.
  * `secrets`: reading the fields that no other answer has.
+ * `force`: taking off finalizers that are somebody else's.
  */
-export const VERBS = ['get', 'list', 'watch', 'create', 'update', 'delete', 'metadata', 'status', 'secrets'] as const;
+export const VERBS = [
+  'get',
+  'list',
+  'watch',
+  'create',
+  'update',
+  'delete',
+  'metadata',
+  'status',
+  'secrets',
+  'force',
+] as const;
 export type Verb = (typeof VERBS)[number];
 
 const READ: readonly Verb[] = ['get', 'list', 'watch'];
@@ -35,6 +47,13 @@ const RULES: Record<keyof typeof RIGHTS, string> = {
     'cluster-scoped kinds are written by admins of all tenants, their status by controllers of all tenants',
 };
 
+/** Forbidden, to this token: one with another role could do it. */
+export class MissingRight extends StatusError {
+  constructor(message: string, options: { readonly details?: StatusDetails } = {}) {
+    super('Forbidden', message, options);
+  }
+}
+
 /** Where something lies that the caller sees. */
 export interface Place {
   readonly scope: Kind['scope'];
@@ -57,13 +76,13 @@ const ACTIONS: Partial<Record<Verb, string>> = {
   metadata: 'update',
   status: 'write the status of',
   secrets: 'read the secrets of',
+  force: 'force the deletion of',
 };
 
 export function forbidden(caller: Caller, action: string, kind: Kind, tenant: string | undefined): StatusError {
   const roles = caller.roles.length > 0 ? caller.roles.join(', ') : 'none';
   const rule = RULES[rowOf(caller, { scope: kind.scope, tenant })];
-  return new StatusError(
-    'Forbidden',
+  return new MissingRight(
     `${JSON.stringify(caller.subject)} (roles: ${roles}) may not ${action} ${resourceOf(kind)}: ${rule}`,
     { details: { group: kind.group, kind: kind.plural } },
   );

@@ -12,7 +12,7 @@ import type { HttpEnv } from '#http/app.ts';
 export function allowOrigins(origins: readonly string[]): MiddlewareHandler<HttpEnv> {
   const answer = cors({
     origin: origins.includes('*') ? '*' : [...origins],
-    exposeHeaders: ['ETag', 'Retry-After', 'Warning', 'X-Request-Id'],
+    exposeHeaders: ['ETag', 'Retry-After', 'Warning', 'WWW-Authenticate', 'X-Request-Id'],
     maxAge: 600,
   });
   // It would answer every OPTIONS: those that are no preflights ask a path for its verbs.

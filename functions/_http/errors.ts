@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
 import type { HttpEnv } from '#http/app.ts';
+import { MissingRight } from '#http/authorize.ts';
 import { byteLength } from '#http/compression.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
@@ -25,7 +26,8 @@ export function answerError(c: Context<HttpEnv>, thrown: unknown, logger: Logger
 export function answerStatus(c: Context<HttpEnv>, error: StatusError, headers: Record<string, string> = {}): Response {
   const retryAfterSeconds = error.details?.retryAfterSeconds;
   if (retryAfterSeconds !== undefined) c.header('Retry-After', String(retryAfterSeconds));
-  if (error.reason === 'Unauthorized') c.header('WWW-Authenticate', 'Bearer');
+  const challenge = challengeOf(c.req.header('authorization'), error);
+  if (challenge !== undefined) c.header('WWW-Authenticate', challenge);
   const text = `${JSON.stringify(error.toBody())}\n`;
   return c.body(text, error.code as ContentfulStatusCode, {
     'Content-Type': 'application/json',
@@ -33,6 +35,19 @@ export function answerStatus(c: Context<HttpEnv>, error: StatusError, headers: R
     'Content-Length': String(byteLength(text)),
     ...headers,
   });
+}
+
+/**
+ * Who sent no bearer token is only told to; of one that was sent it is told what is wrong.
+ * @see https://www.rfc-editor.org/rfc/rfc6750#section-3
+ */
+function challengeOf(authorization: string | undefined, error: StatusError): string | undefined {
+  const challenge = 'Bearer realm="plumbline"';
+  if (error instanceof MissingRight) return `${challenge}, error="insufficient_scope"`;
+  if (error.reason !== 'Unauthorized') return undefined;
+  if (authorization === undefined || !/^bearer(?: |$)/i.test(authorization)) return challenge;
+  const description = error.message.replaceAll('"', "'").replaceAll(/[^ !\x23-\x5b\x5d-\x7e]/g, '?');
+  return `${challenge}, error="invalid_token", error_description="${description}"`;
 }
 
 /** The same for a tenant that does not exist and for one that the caller may not see. */

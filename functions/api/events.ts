@@ -12,7 +12,7 @@ import { pageQuery, refuseWatch } from '#functions/api/parameters.ts';
 import { assertVisible } from '#functions/api/target.ts';
 import { tenantExists } from '#functions/api/tenants.ts';
 import type { HttpEnv } from '#http/app.ts';
-import { may, type Verb } from '#http/authorize.ts';
+import { may, MissingRight, type Verb } from '#http/authorize.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import type { MethodHandler } from '#http/methods.ts';
 import { textParameter } from '#http/query.ts';
@@ -112,7 +112,7 @@ function target(c: Context<HttpEnv>): EventsTarget {
 /** As for the objects that events are about. @throws {StatusError} Forbidden */
 function assertMay(caller: Caller, verb: Verb, tenant: string | undefined): void {
   if (may(caller, verb, { scope: 'Namespaced', tenant })) return;
-  throw new StatusError('Forbidden', `${JSON.stringify(caller.subject)} has no role that may ${verb} events`, {
+  throw new MissingRight(`${JSON.stringify(caller.subject)} has no role that may ${verb} events`, {
     details: { kind: 'events' },
   });
 }

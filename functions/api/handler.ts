@@ -12,6 +12,8 @@ import { createObject } from '#functions/api/create.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { discovery } from '#functions/api/discovery.ts';
 import { listEvents, readEvent } from '#functions/api/events.ts';
+import { forceDelete } from '#functions/api/force-delete.ts';
+import { listForcedDeletions } from '#functions/api/forced-deletions.ts';
 import { listObjects } from '#functions/api/list.ts';
 import { serveOpenApi } from '#functions/api/openapi/serve.ts';
 import { patchOne } from '#functions/api/patch.ts';
@@ -21,6 +23,7 @@ import { listQuotas, readQuota } from '#functions/api/resource-quotas.ts';
 import { replaceObject } from '#functions/api/replace.ts';
 import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
+import { WHO_AM_I_PATH, whoAmI } from '#functions/api/who-am-i.ts';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { compressLarge } from '#http/compression.ts';
 import { methods } from '#http/methods.ts';
@@ -42,6 +45,8 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   });
   const secrets = onPrivateListener(methods({ GET: readSecrets(deps) }));
   const status = methods({ GET: readOne(deps), PUT: replaceStatus(deps), PATCH: patchStatus(deps) });
+  const force = methods({ POST: forceDelete(deps) });
+  const forced = methods({ GET: listForcedDeletions(deps) });
   const discover = discovery(deps);
   const openApi = serveOpenApi(deps);
 
@@ -57,6 +62,7 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   for (const path of ['/api', '/api/']) app.all(path, methods({ GET: discover.coreVersions }));
   app.all('/api/v1', methods({ GET: discover.coreResources }));
   for (const path of ['/apis', '/apis/']) app.all(path, methods({ GET: discover.groups }));
+  app.all(WHO_AM_I_PATH, methods({ POST: whoAmI }));
   app.all('/apis/:group', methods({ GET: discover.group }));
   app.all(ROOT, methods({ GET: discover.resources }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
@@ -64,16 +70,20 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
   app.all('/api/v1/namespaces/:tenant/resourcequotas', methods({ GET: listQuotas(deps) }));
   app.all('/api/v1/namespaces/:tenant/resourcequotas/:name', methods({ GET: readQuota(deps) }));
+  app.all('/apis/plumbline.dev/v1/namespaces/:tenant/forceddeletions', forced);
+  app.all('/apis/plumbline.dev/v1/forceddeletions', forced);
   for (const path of LISTS) app.get(path, compressLarge());
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name/status`, status);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name/secrets`, secrets);
+  app.all(`${ROOT}/namespaces/:tenant/:plural/:name/force-delete`, force);
   app.all(`${ROOT}/:plural`, collection);
   app.all(`${ROOT}/:plural/:name`, object);
   app.all(`${ROOT}/:plural/:name/status`, status);
   app.all(`${ROOT}/:plural/:name/secrets`, secrets);
+  app.all(`${ROOT}/:plural/:name/force-delete`, force);
   return app;
 }
 

@@ -6,6 +6,7 @@
 import type { WriterSleep } from '#core/ports/writer-sleep.ts';
 import { pause } from '#loop/pause.ts';
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
+import { createCollector } from '#functions/reconcile/collect.ts';
 import { createMapper } from '#functions/reconcile/map-changes.ts';
 import { type Claimed, createPasses, type Passes } from '#functions/reconcile/passes.ts';
 import { createTimer } from '#functions/reconcile/timer.ts';
@@ -33,11 +34,13 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
     deps.sleep.wake();
   });
   const mapper = createMapper({ ...deps, onError }, () => deps.sleep.wake());
+  const collector = createCollector(deps.upkeep, onError);
   const passes = await openPasses();
   if (!passes) return;
   signal.addEventListener('abort', () => endLate(passes), { once: true });
   await work(passes);
   timer.clear();
+  await collector.end();
   await passes.settled();
   clearTimeout(lateness);
   passes.close();
@@ -84,6 +87,7 @@ export async function runResidentReconciler(deps: ResidentReconcilerDeps, signal
   async function claimWhile(opened: Passes, goOn: readonly Claimed[], enough: AbortSignal): Promise<void> {
     for (let mayBeMore = true; mayBeMore && !enough.aborted && !signal.aborted;) {
       void mapper.look();
+      collector.look();
       const claimed = await opened.claim();
       const isFull = !opened.hasRoom;
       if (isFull) await opened.ended();

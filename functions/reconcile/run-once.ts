@@ -1,6 +1,7 @@
 /** Reconciles all that is due, then ends: what a scheduled function calls, and one of many that do so at once. */
 
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
+import { collectAll } from '#functions/reconcile/collect.ts';
 import { createMapper } from '#functions/reconcile/map-changes.ts';
 import { createPasses } from '#functions/reconcile/passes.ts';
 
@@ -29,8 +30,10 @@ export async function runOnce(deps: ReconcileDeps, { budgetMs, signal }: RunOnce
     while (!isOver()) {
       await mapper.look();
       const hasClaimed = (await passes.claim()) !== 'none';
-      if (passes.busy === 0 && !hasClaimed) break;
-      if (!hasClaimed) await passes.ended();
+      if (hasClaimed) continue;
+      if (passes.busy > 0) await passes.ended();
+      // What is collected may be due for its controllers.
+      else if ((await collectAll(deps.upkeep, signal)) === 0) break;
     }
   } finally {
     await passes.settled();

@@ -1,24 +1,28 @@
 /** Behind the ring: a watcher reads the log itself, in bounded batches at its client's pace. */
 
 import type { CursorVector } from '#core/cursor.ts';
-import type { StreamEvent } from '#core/event.ts';
+import type { EventType, StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, ORIGIN, pointOf, type ReadLimits } from '#core/ports/event-log.ts';
 import { isUnavailable } from '#core/status-error.ts';
 import { assertDense } from '#functions/watch/dense.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { eventFrame, FrameBytes, tenantGoneFrame } from '#functions/watch/frames.ts';
 import type { Batch, MissedBatches } from '#functions/watch/missed-batches.ts';
+import type { Stint } from '#functions/watch/pace.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { missingIn, withoutStream, withPoint } from '#functions/watch/vectors.ts';
 
 const READ: ReadLimits = { maxCount: 250, maxBytes: 256 * 1024 };
+/** Beside live watchers: what a read gives is parsed in one piece, 250 events in 2 ms. */
+const SLOW_COUNT = 50;
 const RETRY_MS = 500;
-const SLICE_MS = 0.5;
+const SLICE_MS = 0.3;
 
 export interface CatchUpDeps {
   readonly feed: Feed;
   readonly log: EventLog;
   readonly missed: MissedBatches;
+  readonly stint: Stint;
   readonly selection: Selection;
   isClosed(): boolean;
   /** Everything up to the vector is in these frames; resolves when the client may have more. */
@@ -44,7 +48,8 @@ async function readTo(deps: CatchUpDeps, from: CursorVector, stream: bigint, tar
   for (;;) {
     const point = vector.get(stream) ?? ORIGIN;
     if (point.seq >= target.seq || deps.isClosed()) return vector;
-    const maxCount = Math.min(READ.maxCount, Number(target.seq - point.seq));
+    const most = deps.stint.isSlow ? SLOW_COUNT : READ.maxCount;
+    const maxCount = Math.min(most, Number(target.seq - point.seq));
     const batch = await readPatiently(deps, vector, stream, maxCount);
     if (!batch?.end) return vector;
     vector = withPoint(vector, stream, batch.end);
@@ -59,11 +64,13 @@ async function readPatiently(
   stream: bigint,
   maxCount: number,
 ): Promise<Batch | undefined> {
-  const { feed, missed, selection } = deps;
+  const { feed, missed, selection, stint } = deps;
   const key = [stream, maxCount, feed.eventSeal(from) ? placeOf(from) : from.get(stream)?.seq, selection.key].join();
   while (!deps.isClosed()) {
     try {
-      const batch = await missed.of(feed, key, () => readBatch(deps, from, stream, maxCount));
+      const batch = await missed.of(feed, key, () =>
+        stint.run(maxCount, () => readBatch(deps, from, stream, maxCount)),
+      );
       if (batch.end) return batch;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
@@ -78,42 +85,46 @@ function placeOf(vector: CursorVector): string {
   return [...vector].map(([id, { seq, position }]) => `${id}:${seq}:${position}`).join();
 }
 
-async function readBatch(
-  { feed, log, selection }: Pick<CatchUpDeps, 'feed' | 'log' | 'selection'>,
-  from: CursorVector,
-  stream: bigint,
-  maxCount: number,
-): Promise<Batch> {
+async function readBatch(deps: CatchUpDeps, from: CursorVector, stream: bigint, maxCount: number): Promise<Batch> {
   const after = from.get(stream) ?? ORIGIN;
+  const { log, stint } = deps;
+  const startedAtMs = stint.nowMs();
   const { events } = await log.read(stream, after, { ...READ, maxCount });
+  if (stint.isSlow) await stint.rest(startedAtMs);
   assertDense(stream, after, events);
-  const newest = events.at(-1);
-  const text = await framesOf(feed, selection, events, from);
-  return { end: newest && pointOf(newest), bytes: text === '' ? undefined : new FrameBytes(text) };
+  return batchOf(deps, events, from);
 }
 
-/** In slices: who is a million events behind keeps this process busy for minutes, and others have their events meanwhile. */
-async function framesOf(
-  feed: Feed,
-  selection: Selection,
+/**
+ * In slices: who is a million events behind keeps this process busy for minutes, and others have their events meanwhile.
+ * Ends before an event that its selection fails on, so that what is before it is delivered first.
+ */
+async function batchOf(
+  { feed, selection, stint }: CatchUpDeps,
   events: readonly StreamEvent[],
   before: CursorVector,
-): Promise<string> {
+): Promise<Batch> {
   const seal = feed.eventSeal(before);
+  let end: LogPoint | undefined;
   let text = '';
-  let beganAtMs = performance.now();
+  let beganAtMs = stint.nowMs();
   for (const event of events) {
-    if (performance.now() - beganAtMs > SLICE_MS) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      beganAtMs = performance.now();
+    if (stint.nowMs() - beganAtMs > SLICE_MS) {
+      await stint.rest(beganAtMs);
+      beganAtMs = stint.nowMs();
     }
     feed.assertIsolated(event);
-    const type = selection.typeOf(event);
-    if (type !== undefined) {
-      text += eventFrame(event, type, seal?.(withPoint(before, event.stream, pointOf(event))));
+    let type: EventType | undefined;
+    try {
+      type = selection.typeOf(event);
+    } catch (error) {
+      if (end) break;
+      throw error;
     }
+    end = pointOf(event);
+    if (type !== undefined) text += eventFrame(event, type, seal?.(withPoint(before, event.stream, end)));
   }
-  return text;
+  return { end, bytes: text === '' ? undefined : new FrameBytes(text) };
 }
 
 async function finishStreams(deps: CatchUpDeps, from: CursorVector, closed: readonly bigint[]): Promise<CursorVector> {

@@ -12,8 +12,7 @@ import { StatusError } from '#core/status-error.ts';
 import { EventEntry, type Seal, TenantGoneEntry } from '#functions/watch/entry.ts';
 import { FollowedStreams, type FollowedStreamsDeps, type Following } from '#functions/watch/followed-streams.ts';
 import { FilterFailed } from '#functions/watch/filter/compile.ts';
-import type { FrameBytes } from '#functions/watch/frames.ts';
-import { RangeBytes } from '#functions/watch/range-bytes.ts';
+import { RangeBytes, type SentRange } from '#functions/watch/range-bytes.ts';
 import { Ring } from '#functions/watch/ring.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { StreamList } from '#functions/watch/stream-list.ts';
@@ -210,8 +209,8 @@ export class Feed implements Following {
     for (const watcher of this.watchers) watcher.end(error);
   }
 
-  /** The entries of a range as a selection sees them, encoded once. */
-  bytes(selection: Selection, from: number, to: number): FrameBytes | undefined {
+  /** The entries of a range as a selection sees them, encoded once; see `RangeBytes`. */
+  range(selection: Selection, from: number, to: number): SentRange {
     return this.#ranges.of(selection, from, to);
   }
 

@@ -2,7 +2,7 @@
 
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { createHttpApp, type HttpDeps, type HttpEnv } from '#http/app.ts';
-import { may } from '#http/authorize.ts';
+import { may, MissingRight } from '#http/authorize.ts';
 import { originHeaders } from '#http/cors.ts';
 import { digestOf } from '#http/digest.ts';
 import { methods } from '#http/methods.ts';
@@ -22,6 +22,7 @@ import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
 import { MissedBatches } from '#functions/watch/missed-batches.ts';
+import { Pace } from '#functions/watch/pace.ts';
 import { withSharedLists, withSharedRanges } from '#functions/watch/shared-questions.ts';
 import { findStart, type StartDeps } from '#functions/watch/start.ts';
 import { viewOf } from '#functions/watch/view.ts';
@@ -52,6 +53,7 @@ const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 429, 504]);
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   const missed = new MissedBatches();
+  const pace = new Pace();
   const startDeps: StartDeps = { ...deps, log: withSharedRanges(deps.log), streams: withSharedLists(deps.streams) };
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
@@ -133,6 +135,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       feed,
       log: deps.log,
       missed,
+      pace,
       sink,
       selection,
       endsWithTenants: tenantsAreNamed,
@@ -175,7 +178,7 @@ function isRefusedCursor(error: unknown): boolean {
 
 function assertMayWatch(caller: Caller): void {
   if (may(caller, 'watch', { scope: 'Namespaced', tenant: undefined })) return;
-  throw new StatusError('Forbidden', `${JSON.stringify(caller.subject)} has no role that may watch`);
+  throw new MissingRight(`${JSON.stringify(caller.subject)} has no role that may watch`);
 }
 
 function assertAccepted(c: Context<HttpEnv>): void {

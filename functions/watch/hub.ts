@@ -11,7 +11,14 @@ import { Tails } from '#functions/watch/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
 import type { WatchPlaces } from '#functions/watch/watch-places.ts';
-import { blocksUnknown, stopping, tenantsLost, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
+import {
+  blocksUnknown,
+  keyWithdrawn,
+  stopping,
+  tenantsLost,
+  tokenExpired,
+  tooSlow,
+} from '#functions/watch/watch-errors.ts';
 
 export interface HubOptions {
   /** A bookmark at the latest after this long. @default 15,000 */
@@ -25,10 +32,14 @@ export interface HubOptions {
 }
 
 export interface HubDeps
-  extends Omit<FeedDeps, 'tails' | 'listStreams'>, Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery'> {
+  extends
+    Omit<FeedDeps, 'tails' | 'listStreams'>,
+    Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery' | 'onDeadLettersFull'> {
   readonly blocks: TokenBlocks;
   /** @default as many as come */
   readonly places?: WatchPlaces;
+  /** Whether tokens of the key with this id are still taken. @default they are */
+  readonly trustsKey?: ((keyId: string) => boolean) | undefined;
   readonly onOpen: (mode: WatchMode) => void;
   readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;
 }
@@ -132,6 +143,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
       if (stream.isClosed) endWith(registration, stream.endedBy ?? 'client', () => undefined);
       else if (stream.blockedMs(nowMs) > stallMs) endWith(registration, 'slow', () => stream.end(tooSlow(stallMs)));
       else if (epochMs >= view.token.expiresAtMs) endWith(registration, 'token', () => stream.end(tokenExpired()));
+      else if (isWithdrawn(view)) endWith(registration, 'token', () => stream.end(keyWithdrawn()));
       else if (obeyBlocks(registration)) continue;
       else if (nowMs >= registration.endsAtMs) endWith(registration, 'age', () => stream.finish());
       else if (nowMs >= registration.bookmarkAtMs) {
@@ -141,6 +153,10 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     }
     feeds.sweep(nowMs);
     tails.trim(nowMs);
+  }
+
+  function isWithdrawn({ token: { keyId } }: View): boolean {
+    return keyId !== undefined && deps.trustsKey?.(keyId) === false;
   }
 
   /** Whether it ended the stream. */

@@ -6,8 +6,16 @@ import type { Selection } from '#functions/watch/selection.ts';
 
 const MAX_RANGES = 64;
 
+/** What a selection is sent of some entries. */
+export interface SentRange {
+  /** Index behind the last of them. */
+  readonly to: number;
+  /** Undefined for nothing. */
+  readonly bytes: FrameBytes | undefined;
+}
+
 /** By selection first: its key can be long, and is the same text each time. */
-type KnownRanges = Map<string, FrameBytes | undefined>;
+type KnownRanges = Map<string, SentRange>;
 
 export class RangeBytes {
   readonly #ring: Ring;
@@ -18,18 +26,21 @@ export class RangeBytes {
     this.#ring = ring;
   }
 
-  /** The entries as a selection sees them; undefined for nothing. */
-  of(selection: Selection, from: number, to: number): FrameBytes | undefined {
+  /**
+   * The entries as a selection sees them. Ends before an entry that the selection fails on, so that what is before it is
+   * sent first.
+   * @throws what the selection throws, on the first of the entries.
+   */
+  of(selection: Selection, from: number, to: number): SentRange {
     const known = this.#rangesOf(selection);
-    const range = `${from}:${to}`;
-    if (known.has(range)) return known.get(range);
-    let text = '';
-    for (let index = from; index < to; index += 1) text += this.#ring.at(index).frame(selection) ?? '';
-    const bytes = text === '' ? undefined : new FrameBytes(text);
+    const name = `${from}:${to}`;
+    const range = known.get(name);
+    if (range) return range;
+    const made = rangeOf(from, to, (index) => this.#ring.at(index).frame(selection));
     if (this.#count >= MAX_RANGES) this.clear();
-    this.#rangesOf(selection).set(range, bytes);
+    this.#rangesOf(selection).set(name, made);
     this.#count += 1;
-    return bytes;
+    return made;
   }
 
   /** Before new entries: most watchers have passed the old ranges. */
@@ -39,8 +50,20 @@ export class RangeBytes {
   }
 
   #rangesOf({ key }: Selection): KnownRanges {
-    const known = this.#known.get(key) ?? new Map<string, FrameBytes | undefined>();
+    const known = this.#known.get(key) ?? new Map<string, SentRange>();
     this.#known.set(key, known);
     return known;
   }
+}
+
+/** Joins frames, up to the first that cannot be made. */
+export function rangeOf(from: number, to: number, frame: (index: number) => string | undefined): SentRange {
+  let text = '';
+  let index = from;
+  try {
+    for (; index < to; index += 1) text += frame(index) ?? '';
+  } catch (error) {
+    if (index === from) throw error;
+  }
+  return { to: index, bytes: text === '' ? undefined : new FrameBytes(text) };
 }

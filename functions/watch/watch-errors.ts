@@ -72,6 +72,14 @@ export function tokenExpired(): StatusError {
   return new StatusError('Unauthorized', 'the token has expired; connect again with a new one and the last event id');
 }
 
+/** The issuer does not publish the key any more. */
+export function keyWithdrawn(): StatusError {
+  return new StatusError(
+    'Unauthorized',
+    'the token is signed by a key that its issuer has withdrawn; connect again with a new one and the last event id',
+  );
+}
+
 /** The process could not renew in time: another may deliver by now. */
 export function leaseLost(): StatusError {
   return new StatusError('ServiceUnavailable', 'the membership could not be kept alive in time; connect again', {

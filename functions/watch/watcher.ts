@@ -11,6 +11,8 @@ import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
 import type { MissedBatches } from '#functions/watch/missed-batches.ts';
+import type { Pace } from '#functions/watch/pace.ts';
+import { rangeOf, type SentRange } from '#functions/watch/range-bytes.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
 import type { TimedStream } from '#functions/watch/timed-stream.ts';
@@ -23,6 +25,7 @@ export interface WatcherDeps {
   readonly feed: Feed;
   readonly log: EventLog;
   readonly missed: MissedBatches;
+  readonly pace: Pace;
   readonly sink: SseSink;
   readonly selection: Selection;
   /** The tenants were named one by one: with the last of them the watch ends. */
@@ -34,6 +37,7 @@ export class Watcher implements FeedWatcher, TimedStream {
   readonly #feed: Feed;
   readonly #log: EventLog;
   readonly #missed: MissedBatches;
+  readonly #pace: Pace;
   readonly #outlet: Outlet;
   readonly #selection: Selection;
   readonly #endsWithTenants: boolean;
@@ -46,10 +50,11 @@ export class Watcher implements FeedWatcher, TimedStream {
   /** Where this watcher is ahead of its feed: those entries are not for it. */
   #ahead: CursorVector | undefined;
 
-  constructor({ feed, log, missed, sink, selection, endsWithTenants }: WatcherDeps) {
+  constructor({ feed, log, missed, pace, sink, selection, endsWithTenants }: WatcherDeps) {
     this.#feed = feed;
     this.#log = log;
     this.#missed = missed;
+    this.#pace = pace;
     this.#outlet = new Outlet(sink);
     this.#selection = selection;
     this.#endsWithTenants = endsWithTenants;
@@ -106,13 +111,15 @@ export class Watcher implements FeedWatcher, TimedStream {
         void this.#fallBehind();
         return;
       }
-      const to = this.#rangeEnd();
-      const bytes = this.#ahead
-        ? this.#bytesBehind(to, this.#ahead)
-        : this.#feed.bytes(this.#selection, this.#next, to);
+      const end = this.#rangeEnd();
+      const { to, bytes } = this.#ahead
+        ? this.#rangeBehind(end, this.#ahead)
+        : this.#feed.range(this.#selection, this.#next, end);
       this.#next = to;
       this.#vector = ring.at(to - 1).vector;
-      if (bytes) this.#outlet.write(bytes);
+      if (!bytes) continue;
+      this.#outlet.write(bytes);
+      this.#pace.live();
     }
     if (this.#next === ring.endIndex) this.#endWithLastTenant();
   }
@@ -204,6 +211,7 @@ export class Watcher implements FeedWatcher, TimedStream {
       feed: this.#feed,
       log: this.#log,
       missed: this.#missed,
+      stint: this.#pace.stint(),
       selection: this.#selection,
       isClosed: () => this.isClosed,
       reached: async (vector, bytes) => {
@@ -222,14 +230,13 @@ export class Watcher implements FeedWatcher, TimedStream {
   }
 
   /** The same without what this watcher had before its feed: its list was newer than the feed. */
-  #bytesBehind(to: number, ahead: CursorVector): FrameBytes | undefined {
-    let text = '';
-    for (let index = this.#next; index < to; index += 1) {
+  #rangeBehind(end: number, ahead: CursorVector): SentRange {
+    const range = rangeOf(this.#next, end, (index) => {
       const entry = this.#feed.ring.at(index);
-      if (!entry.isKnownAt(ahead)) text += entry.frame(this.#selection, ahead) ?? '';
-    }
-    if (!isAhead(ahead, this.#feed.ring.at(to - 1).vector)) this.#ahead = undefined;
-    return text === '' ? undefined : new FrameBytes(text);
+      return entry.isKnownAt(ahead) ? undefined : entry.frame(this.#selection, ahead);
+    });
+    if (!isAhead(ahead, this.#feed.ring.at(range.to - 1).vector)) this.#ahead = undefined;
+    return range;
   }
 
   #furthest(): CursorVector {

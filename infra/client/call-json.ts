@@ -25,7 +25,7 @@ export async function callJson(
   const late = new ConnectionError(`there is no answer after ${timeoutMs} ms`);
   const timer = setTimeout(() => link.abort(late), timeoutMs);
   try {
-    const response = await caller.send(path, {
+    const { response } = await caller.send(path, {
       headers: { Accept: 'application/json', ...(body !== undefined && { 'Content-Type': 'application/json' }) },
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       signal: link.signal,

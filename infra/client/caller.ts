@@ -22,14 +22,18 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
+export interface Answer {
+  readonly response: Response;
+  /** The token that it was got with is refused, though not in its head. Newer ones are not by that. */
+  refuseToken(): void;
+}
+
 export interface Caller {
   /**
    * The answer, once its head has come. A refused token is replaced once.
    * @throws {StatusError} any answer but 2xx. @throws {ConnectionError} the reason of the signal's abort.
    */
-  send(path: string, options: CallOptions): Promise<Response>;
-  /** The token of the last call has been refused, though not in its answer. */
-  refuseToken(): void;
+  send(path: string, options: CallOptions): Promise<Answer>;
 }
 
 /** A proxy's mistake must not silence a client for days. */
@@ -38,26 +42,26 @@ const LONGEST_RETRY_AFTER_MS = 600_000;
 /** @throws {TypeError} for a malformed url. */
 export function createCaller({ url, token }: Connection): Caller {
   const base = new URL(url).href.replace(/\/$/, '');
-  let used: string | undefined;
   let refused: string | undefined;
 
   return {
     async send(path, options) {
+      const used = await currentToken();
       try {
-        return await call(path, options);
+        return await call(path, options, used);
       } catch (error) {
         if (!(error instanceof Unauthorized) || typeof token !== 'function') throw error;
         refused = used;
-        return call(path, options);
+        return call(path, options, await currentToken());
       }
-    },
-    refuseToken() {
-      refused = used;
     },
   };
 
-  async function call(path: string, { method = 'GET', headers, body, signal }: CallOptions): Promise<Response> {
-    used = await currentToken();
+  async function call(
+    path: string,
+    { method = 'GET', headers, body, signal }: CallOptions,
+    used: string | undefined,
+  ): Promise<Answer> {
     const response = await fetch(base + path, {
       method,
       headers: { ...headers, ...(used !== undefined && { Authorization: `Bearer ${used}` }) },
@@ -70,7 +74,7 @@ export function createCaller({ url, token }: Connection): Caller {
       throw new ConnectionError(`${base} cannot be reached: ${messageOf(error)}`, { cause: error });
     });
     if (!response.ok) throw await failureOf(response);
-    return response;
+    return { response, refuseToken: () => void (refused = used) };
   }
 
   async function currentToken(): Promise<string | undefined> {

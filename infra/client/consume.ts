@@ -51,7 +51,10 @@ export interface ConsumeOptions<Spec = Record<string, unknown>, Status = Record<
   readonly concurrency?: number;
   /** Handles one change; confirmed once it resolves. It may come more than once. */
   readonly handler: (delivery: Delivery<Spec, Status>, context: HandlerContext) => void | Promise<void>;
-  /** Changes of this tenant were lost to retention before they were handled: look at all its objects. Then it goes on. */
+  /**
+   * Changes of this tenant were lost to retention before they were handled: look at all its objects. Then it goes on. What
+   * it throws ends the member, and another one is asked.
+   */
   readonly onResync: (tenant: string) => void | Promise<void>;
   /** The tenant was deleted, and all its changes that came here are handled. */
   readonly onTenantGone?: (tenant: string) => void;
@@ -77,7 +80,7 @@ const DEFAULT_CONCURRENCY = 16;
 const DEFAULT_MAX_ATTEMPTS = 16;
 
 /**
- * Handles changes as a member of a group, until the signal aborts. Those of one object come one after the other, here or
+ * Handles changes as a member of a group, until the signal aborts, or all `tenants` are gone. Those of one object come one after the other, here or
  * at another member, and nothing is skipped. What a handler throws delays the lane (1 s, doubling to 5 minutes, with
  * jitter), and the change comes again.
  * @throws {ProtocolError} @throws {StatusError} as `watch`; `Conflict` while members select something else.
@@ -101,10 +104,11 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     signal: connection.signal,
   });
   const resync = createResyncs(onResync);
+  const remaining = new Set(options.tenants);
   const leave = (): void => void finish();
   signal.addEventListener('abort', leave, { once: true });
   try {
-    const frames = openAgain({ ...options, caller, request, signal: connection.signal, onEnd: lanes.loseAll });
+    const frames = openAgain({ ...options, caller, request, signal: connection.signal, onEnd });
     for await (const frame of frames) take(frame);
   } finally {
     signal.removeEventListener('abort', leave);
@@ -118,6 +122,12 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     const { group, start, window = DEFAULT_WINDOW, ackWaitMs } = options;
     const parameters = { group, start, window, ackWaitMs, maxAttempts: options.maxAttempts };
     return { path: watchPath(options, parameters), mode: 'group' };
+  }
+
+  function onEnd(): void {
+    lanes.loseAll();
+    // All is confirmed, and the server would refuse to go on.
+    if (options.tenants && remaining.size === 0) connection.abort(DONE);
   }
 
   async function finish(): Promise<void> {
@@ -148,6 +158,7 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     lanes.push({
       lane: delivery.lane,
       fence: delivery.fence,
+      isDeadLetter: delivery.isDeadLetter,
       async run(lost) {
         try {
           await handler(delivery, { signal: lost });
@@ -161,35 +172,27 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
   }
 
   function failed(delivery: LaneFrame & Delivery<Spec, Status>, error: unknown): void {
-    const delayMs = refuse(delivery, delivery.attempt);
+    const delayMs = Math.round(jitteredMs(delivery.attempt - 1, FIRST_DELAY_MS, LONGEST_DELAY_MS));
+    acks.nack(delivery, delayMs);
+    // What is behind it on its lane comes again with it.
+    if (!delivery.isDeadLetter) lanes.lose(delivery);
     const isDead = delivery.isDeadLetter || delivery.attempt >= maxAttempts;
     onFailure?.({ error, delivery, retryInMs: isDead ? undefined : delayMs });
-  }
-
-  /** What is behind it on its lane comes again with it. */
-  function refuse(frame: LaneFrame, attempt: number): number {
-    const delayMs = Math.round(jitteredMs(attempt - 1, FIRST_DELAY_MS, LONGEST_DELAY_MS));
-    acks.nack(frame, delayMs);
-    if (!frame.isDeadLetter) lanes.lose(frame);
-    return delayMs;
   }
 
   function hear({ id = '', data }: Frame): void {
     const word = data as { reason: string; tenant?: string; lane?: string; fence?: string };
     const { reason, tenant = '', lane = '', fence = '0' } = word;
-    if (reason === 'TenantGone') options.onTenantGone?.(tenant);
+    if (reason === 'TenantGone') {
+      remaining.delete(tenant);
+      options.onTenantGone?.(tenant);
+    }
     if (reason !== 'ResyncRequired') return;
     const frame: LaneFrame = { lane, fence: BigInt(fence), token: id, isDeadLetter: false };
     lanes.push({
       ...frame,
       async run() {
-        try {
-          await resync(tenant);
-        } catch {
-          // As any other work that fails: it comes again.
-          refuse(frame, 1);
-          return;
-        }
+        await resync(tenant);
         acks.ack(frame);
       },
     });

@@ -1,7 +1,7 @@
 /** One connection of server-sent events, read at the pace of whoever takes them. */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { type Caller, messageOf } from '#infra/client/caller.ts';
+import { type Answer, type Caller, messageOf } from '#infra/client/caller.ts';
 import { ConnectionError, ProtocolError } from '#infra/client/errors.ts';
 import { linkSignal } from '#infra/client/linked-signal.ts';
 
@@ -9,6 +9,7 @@ export interface SseOptions {
   readonly signal: AbortSignal;
   /** A connection on which nothing comes for this long is dead. While nobody takes events, none is expected. */
   readonly silenceMs: number;
+  readonly onAnswer: (answer: Answer) => void;
   /** The server's `retry:`, in milliseconds. */
   readonly onRetry: (milliseconds: number) => void;
 }
@@ -21,13 +22,14 @@ export interface SseOptions {
 export async function* readSse(
   caller: Caller,
   path: string,
-  { signal, silenceMs, onRetry }: SseOptions,
+  { signal, silenceMs, onAnswer, onRetry }: SseOptions,
 ): AsyncGenerator<EventSourceMessage, void, undefined> {
   const connection = linkSignal(signal);
   let silence = listen();
   try {
-    const response = await caller.send(path, { headers: { Accept: 'text/event-stream' }, signal: connection.signal });
-    const reader = bodyOf(response).getReader();
+    const answer = await caller.send(path, { headers: { Accept: 'text/event-stream' }, signal: connection.signal });
+    onAnswer(answer);
+    const reader = bodyOf(answer.response).getReader();
     const decoder = new TextDecoder();
     const messages: EventSourceMessage[] = [];
     const parser = createParser({ onEvent: (message) => void messages.push(message), onRetry });

@@ -2,7 +2,7 @@
 
 import { pause } from '#loop/pause.ts';
 import { createBackoff, type RetryOptions } from '#infra/client/backoff.ts';
-import { type Caller, parseJson } from '#infra/client/caller.ts';
+import { type Answer, type Caller, parseJson } from '#infra/client/caller.ts';
 import {
   ConnectionError,
   isRetried,
@@ -56,10 +56,16 @@ export async function* openAgain(options: StreamRequest): AsyncGenerator<Frame, 
   let retryMs = 0;
   while (!signal.aborted) {
     let openedAtMs: number | undefined;
+    let answer: Answer | undefined;
     let why: ConnectionError | StatusError;
     try {
       const { path, mode } = request();
-      const sse = { signal, silenceMs: 3 * heartbeatMs, onRetry: (asked: number) => void (retryMs = asked) };
+      const sse = {
+        signal,
+        silenceMs: 3 * heartbeatMs,
+        onAnswer: (got: Answer) => void (answer = got),
+        onRetry: (asked: number) => void (retryMs = asked),
+      };
       for await (const { event = 'message', id, data } of readSse(caller, path, sse)) {
         const frame: Frame = { type: event, id, data: parseJson(data) };
         if (frame.type === 'ERROR') throw errorOf(frame);
@@ -72,12 +78,13 @@ export async function* openAgain(options: StreamRequest): AsyncGenerator<Frame, 
       if (signal.aborted) return;
       // With its expiry a token ends a stream; whether another is to be had, the next call tells.
       const isExpiry = error instanceof Unauthorized && openedAtMs !== undefined;
-      if (isExpiry) caller.refuseToken();
+      if (isExpiry) answer?.refuseToken();
       if (!isExpiry && !isRetried(error)) throw error;
       why = error;
     } finally {
       if (openedAtMs !== undefined) onEnd?.();
     }
+    if (signal.aborted) return;
     if (openedAtMs !== undefined) backoff.lived(performance.now() - openedAtMs);
     const delayMs = backoff.next(why instanceof StatusError ? why.retryAfterMs : 0, retryMs);
     onRetry?.(why, delayMs);

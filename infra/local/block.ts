@@ -2,7 +2,7 @@
 
 import { userInfo } from 'node:os';
 import { addTokenBlock } from '#adapters/postgres/token-block-list.ts';
-import { parseBlockArguments } from '#infra/local/block-arguments.ts';
+import { BLOCK_USAGE, parseBlockArguments } from '#infra/local/block-arguments.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { describeBlock, onBlockList } from '#infra/local/block-list.ts';
 
@@ -10,7 +10,7 @@ await runCommand(async function block() {
   const { block, reason, forSeconds } = parseBlockArguments(process.argv.slice(2));
   await onBlockList((sql) => addTokenBlock(sql, { block, reason, forSeconds, by: operator() }));
   process.stdout.write(`${describeBlock(block)} is blocked; servers obey within 5 s\n`);
-});
+}, BLOCK_USAGE);
 
 /** Not every process has a user with a name, such as one in a container. */
 function operator(): string | undefined {

@@ -2,8 +2,17 @@
 
 import { StartError, messageOf } from '#infra/local/start-error.ts';
 
-/** Runs a program. Errors that the user can do nothing about keep their stack. */
-export async function runCommand(command: () => Promise<void>): Promise<void> {
+const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
+
+/**
+ * Runs a program. Errors that the user can do nothing about keep their stack.
+ * @param usage what it says when it is asked for help, instead of doing anything.
+ */
+export async function runCommand(command: () => Promise<void>, usage?: string): Promise<void> {
+  if (usage !== undefined && process.argv.slice(2).some((argument) => HELP.has(argument))) {
+    process.stdout.write(`${usage}\n`);
+    return;
+  }
   try {
     await command();
   } catch (error) {

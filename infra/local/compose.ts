@@ -1,9 +1,9 @@
 /** Puts the functions together for one process: which adapters they get, and how they start and stop. */
 
 import { every } from 'hono/combine';
-import { createLocalJWKSet } from 'jose';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import packageJson from '#package.json' with { type: 'json' };
 import { type HttpServer, startHttpServer } from '#adapters/node/http-server.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
@@ -13,12 +13,12 @@ import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
+import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
-import { followTenantLimits, setObjectLimit } from '#adapters/postgres/quotas.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { createAckTokens } from '#core/ack-token.ts';
 import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
@@ -28,13 +28,12 @@ import type { Audience } from '#core/identity.ts';
 import { createApi } from '#functions/api/handler.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
-import { createWatchPlaces } from '#functions/watch/watch-places.ts';
 import { authenticate } from '#http/authenticate.ts';
-import { limitRequests } from '#http/limit-requests.ts';
 import { startBackground } from '#infra/local/background.ts';
 import type { Config } from '#infra/local/config.ts';
 import { openCursorKeys } from '#infra/local/cursor-key-place.ts';
 import { openEventLog } from '#infra/local/event-log.ts';
+import { openLimits } from '#infra/local/limits.ts';
 import { watchLogChoice } from '#infra/local/log-switch.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
@@ -42,6 +41,7 @@ import { loadKinds, registerAll } from '#infra/local/kinds.ts';
 import { runReconciler } from '#infra/local/reconciler.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
+import { developmentIssuer, remoteIssuer, type TokenIssuer } from '#infra/local/token-issuer.ts';
 import { timed } from '#infra/local/timed.ts';
 import type { Started } from '#infra/local/started.ts';
 
@@ -56,7 +56,8 @@ export interface ComposeOptions {
   /** Migrated already. */
   readonly databaseUrl: string;
   readonly logger: Logger;
-  readonly keys: DevelopmentIdentity;
+  /** Used, and needed, when no issuer is configured. */
+  readonly keys: DevelopmentIdentity | undefined;
 }
 
 export interface LocalServers {
@@ -71,7 +72,7 @@ export interface LocalServers {
  * @throws {StartError} for kinds that cannot be loaded; the system's error for ports that cannot be had.
  */
 export async function composeLocal(options: ComposeOptions, started: Started): Promise<LocalServers> {
-  const { config, databaseUrl, logger, keys } = options;
+  const { config, databaseUrl, logger } = options;
   // Pools of their own: a herd of resuming watchers must not take the connections of writes, nor of the publisher.
   const pool = (name: string, maxConnections: number, statementTimeoutMs?: number): Sql =>
     connect(databaseUrl, {
@@ -103,16 +104,17 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const shipped = shippedKinds({ config, databaseUrl, sql: pools.reconcile, topicAdmin: eventLog.topicAdmin });
   const kinds = await loadKinds(shipped, config.kindsModule);
   await registerAll(databaseUrl, kinds);
-  await setObjectLimit(databaseUrl, config.tenantObjects);
+  const lifetime = new AbortController();
+  started.push({ name: 'keys of tokens', stop: () => lifetime.abort() });
+  const issuer = issuerOf(options, metrics.registry, lifetime.signal);
   const opsServer = await startOpsServer({
     host: config.host,
     port: config.opsPort,
     registry: metrics.registry,
-    checks: localReadiness(pools.ops, reports.lastFailure),
+    checks: [...localReadiness(pools.ops, reports.lastFailure), ...issuer.checks],
   });
   started.push({ name: 'operations listener', stop: () => opsServer.stop() });
 
-  const lifetime = new AbortController();
   const running = startBackground({ config, databaseUrl, eventLog, logger, reports, pools, signal: lifetime.signal });
   started.push({
     name: 'publisher',
@@ -150,11 +152,9 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const streams = postgresStreams(pools.watch);
   const chosen = config.kafka ? 'kafka' : 'postgres';
   const blocks = await followTokenBlocks(pools.blocks, lifetime.signal);
-  const limits = await followTenantLimits(
-    pools.ops,
-    { requestsPerSecond: config.tenantRequestsPerSecond, watchers: config.tenantWatchers },
+  const limits = await openLimits(
+    { config: config.limits, databaseUrl, sql: pools.ops, logger, metrics },
     lifetime.signal,
-    (error) => logger.warn({ err: error }, 'quotas of tenants cannot be read; those from before hold'),
   );
   watchLogChoice({ sql: pools.ops, streams, log: chosen, onSwitched: stopWithoutLog }, lifetime.signal);
   const hub: Hub = createHub({
@@ -164,11 +164,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     groups,
     ackTokens,
     blocks,
-    places: createWatchPlaces({
-      limits,
-      maxWatchers: config.maxWatchers,
-      onRefused: () => metrics.refusedByLimit.inc({ limit: 'watchers' }),
-    }),
+    places: limits.places,
+    trustsKey: issuer.trustsKey,
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
@@ -176,6 +173,11 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     onFilterError: () => metrics.filterErrors.inc(),
     onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
     onRedelivery: () => groupMetrics.redeliveries.inc(),
+    onDeadLettersFull: (group) =>
+      logger.error(
+        { group: String(group) },
+        'a group has all the dead letters that it may have; lanes of it stand still',
+      ),
     onOpen: (mode) => metrics.activeStreams.inc({ mode }),
     onEnd: (reason, mode) => {
       metrics.activeStreams.dec({ mode });
@@ -183,13 +185,14 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     },
   });
 
+  box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
+
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
-    const identified = authenticate({ keys: createLocalJWKSet(keys.jwks), audience, issuer: keys.issuer, blocks });
-    const limited = limitRequests({ limits, onRefused: () => metrics.refusedByLimit.inc({ limit: 'requests' }) });
+    const identified = authenticate({ ...issuer.optionsFor(audience), blocks });
     const shared = {
       kinds,
       cursors,
-      authenticate: every(identified, limited),
+      authenticate: every(identified, limits.forRequests()),
       logger: logger.child({ audience }),
       ...(audience === 'public' && { allowedOrigins: config.allowedOrigins }),
     };
@@ -197,6 +200,7 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
       ...shared,
       store: postgresResources(pools.api),
       events: postgresObjectEvents(pools.api),
+      forcedDeletions: postgresForcedDeletions(pools.api),
       continueTokens: createContinueTokens(box),
       version: packageJson.version,
     });
@@ -229,6 +233,12 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     process.exitCode = 1;
     process.kill(process.pid, 'SIGTERM');
   }
+}
+
+function issuerOf({ config, keys, logger }: ComposeOptions, registry: Registry, signal: AbortSignal): TokenIssuer {
+  if (config.issuer) return remoteIssuer(config.issuer, { logger, registry }, signal);
+  if (!keys) throw new Error('without an issuer, the development key is needed');
+  return developmentIssuer(keys);
 }
 
 /** Nothing runs any more; but the driver waits for connections that were lost under a statement. */

@@ -11,7 +11,9 @@ import {
   databaseServersVariable,
   maskDatabaseServers,
 } from '#infra/local/database-servers.ts';
+import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } from '#infra/local/issuer-variables.ts';
 import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
+import { type LimitsConfig, limitsConfig, limitVariables } from '#infra/local/limits.ts';
 import { StartError } from '#infra/local/start-error.ts';
 import { oneOf } from '#infra/local/variables.ts';
 
@@ -20,7 +22,6 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 const EVENT_LOGS = ['postgres', 'kafka'] as const;
 const PORTS = ['PORT', 'CONTROLLER_PORT', 'OPS_PORT'] as const;
 const MAX_RETENTION_HOURS = 87_600;
-const MAX_LIMIT = 999_999_999;
 
 export interface Config {
   readonly host: string;
@@ -36,6 +37,8 @@ export interface Config {
   readonly databaseServers: DatabaseServerUrls;
   /** Absolute. */
   readonly dataDir: string;
+  /** Who issues tokens. Absent: the development key of DATA_DIR. */
+  readonly issuer: IssuerConfig | undefined;
   /** Absent: the event log is PostgreSQL's. */
   readonly kafka: KafkaConfig | undefined;
   /** A module's path, relative to the working directory, or a package's name. */
@@ -49,12 +52,7 @@ export interface Config {
   readonly reconcileConcurrency: number;
   /** How long watchers that were away have to come back and read the end of a deleted tenant. */
   readonly tenantGraceSeconds: number;
-  /** Of each kind, for tenants whose object says nothing; so the two next, which are for each process. */
-  readonly tenantObjects: number;
-  readonly tenantRequestsPerSecond: number;
-  readonly tenantWatchers: number;
-  /** Of all tenants, in this process. */
-  readonly maxWatchers: number;
+  readonly limits: LimitsConfig;
   /** Absent: external objects whose object is gone are left where they are. */
   readonly orphanGraceHours: number | undefined;
   /** Absent: the keys that seal cursors lie in the database. */
@@ -88,6 +86,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     databaseUrl: variables.DATABASE_URL,
     databaseServers: variables.DATABASE_SERVERS,
     dataDir: resolve(variables.DATA_DIR),
+    issuer: issuerConfig(variables),
     kafka: variables.EVENT_LOG === 'kafka' ? kafkaConfig(variables) : undefined,
     kindsModule: variables.KINDS,
     logFormat: variables.LOG_FORMAT,
@@ -96,10 +95,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     watchGroupIdleDays: variables.WATCH_GROUP_IDLE_DAYS,
     reconcileConcurrency: variables.RECONCILE_CONCURRENCY,
     tenantGraceSeconds: variables.TENANT_GRACE_SECONDS,
-    tenantObjects: variables.TENANT_OBJECTS,
-    tenantRequestsPerSecond: variables.TENANT_REQUESTS_PER_SECOND,
-    tenantWatchers: variables.TENANT_WATCHERS,
-    maxWatchers: variables.MAX_WATCHERS,
+    limits: limitsConfig(variables),
     orphanGraceHours: variables.ORPHAN_GRACE_HOURS,
     cursorKeys: cursorKeyConfig(variables.CURSOR_KEYS_FILE, variables.CURSOR_KEYS),
   };
@@ -133,6 +129,7 @@ function environmentSchema(options: ConfigOptions) {
       ),
       DATABASE_SERVERS: databaseServersVariable(),
       DATA_DIR: v.optional(path("a folder's path"), '.plumbline'),
+      ...issuerVariables(),
       EVENT_LOG: v.optional(oneOf(EVENT_LOGS), 'postgres'),
       ...kafkaVariables(),
       KINDS: v.optional(path("a module's path or a package's name")),
@@ -145,13 +142,7 @@ function environmentSchema(options: ConfigOptions) {
       WATCH_GROUP_IDLE_DAYS: v.optional(integer(1, 3_650, 'days from 1 to 3650'), '30'),
       RECONCILE_CONCURRENCY: v.optional(integer(1, 1_000, 'passes at once, from 1 to 1000'), '10'),
       TENANT_GRACE_SECONDS: v.optional(integer(0, 86_400, 'seconds from 0 to 86400'), '30'),
-      TENANT_OBJECTS: v.optional(integer(1, MAX_LIMIT, `objects of a kind from 1 to ${MAX_LIMIT}`), '200000'),
-      TENANT_REQUESTS_PER_SECOND: v.optional(
-        integer(1, MAX_LIMIT, `requests per second from 1 to ${MAX_LIMIT}`),
-        '1000',
-      ),
-      TENANT_WATCHERS: v.optional(integer(1, MAX_LIMIT, `open watches from 1 to ${MAX_LIMIT}`), '2000'),
-      MAX_WATCHERS: v.optional(integer(1, MAX_LIMIT, `open watches from 1 to ${MAX_LIMIT}`), '20000'),
+      ...limitVariables(),
       ORPHAN_GRACE_HOURS: v.optional(
         integer(
           1,
@@ -172,6 +163,16 @@ function environmentSchema(options: ConfigOptions) {
       [['KAFKA_SASL_MECHANISM'], ['KAFKA_USERNAME'], ['KAFKA_PASSWORD']],
       (given) => new Set(SASL_VARIABLES.map((name) => given[name] === undefined)).size === 1,
       `${SASL_VARIABLES.join(', ')} are set together or not at all`,
+    ),
+    v.partialCheck(
+      [['TOKEN_ISSUER'], ['TOKEN_JWKS_URL']],
+      (given) => new Set(ISSUER_VARIABLES.map((name) => given[name] === undefined)).size === 1,
+      `${ISSUER_VARIABLES.join(' and ')} are set together or not at all`,
+    ),
+    v.partialCheck(
+      [['TOKEN_PUBLIC_AUDIENCE'], ['TOKEN_PRIVATE_AUDIENCE']],
+      (given) => given.TOKEN_PUBLIC_AUDIENCE !== given.TOKEN_PRIVATE_AUDIENCE,
+      'TOKEN_PUBLIC_AUDIENCE and TOKEN_PRIVATE_AUDIENCE are the same; allowed: two that differ',
     ),
     v.partialCheck(
       [['CURSOR_KEYS_FILE'], ['CURSOR_KEYS']],

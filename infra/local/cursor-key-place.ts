@@ -2,14 +2,13 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
+import { type RotatingBox, rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { fileCursorKeyAdmin, fileCursorKeys, textCursorKeys } from '#adapters/node/cursor-key-file.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeyAdmin, postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { withSession } from '#adapters/postgres/session.ts';
 import type { CursorKeyAdmin, CursorKeys } from '#core/ports/cursor-keys.ts';
-import type { SecretBox } from '#core/ports/secret-box.ts';
 import type { Config } from '#infra/local/config.ts';
 import { withDatabase } from '#infra/local/find-database.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
@@ -21,7 +20,10 @@ export interface CursorKeyDeps {
 }
 
 /** The box of the keys, which follows them until the signal aborts. @throws {StartError} for a file that is none. */
-export async function openCursorKeys({ config, sql, logger }: CursorKeyDeps, signal: AbortSignal): Promise<SecretBox> {
+export async function openCursorKeys(
+  { config, sql, logger }: CursorKeyDeps,
+  signal: AbortSignal,
+): Promise<RotatingBox> {
   const { cursorKeys } = config;
   try {
     return await rotatingBox(placeOf(), signal, {

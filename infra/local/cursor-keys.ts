@@ -24,11 +24,12 @@ await runCommand(async function cursorKeys() {
   const work = parse(process.argv.slice(2));
   const config = readConfig(process.env, { isTerminal: false });
   process.stdout.write(await onCursorKeys(config, work));
-});
+}, USAGE);
 
 function parse(args: string[]): Work {
   const { positionals, after } = read(args);
   const [action, id, ...rest] = positionals;
+  if (action === undefined) throw wrong('what is to be done with the keys is missing');
   const isAlone = id === undefined;
   if (action === 'list' && isAlone && after === undefined) return list;
   if (action === 'renew' && isAlone && after === undefined) return renew;

@@ -7,7 +7,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type JSONWebKeySet, SignJWT, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose';
 import * as v from 'valibot';
@@ -18,6 +18,9 @@ import { StartError, hasCode } from '#infra/local/start-error.ts';
 
 /** `iss` of every token that a development key signed. */
 export const DEVELOPMENT_ISSUER = 'plumbline/development';
+
+/** The folder of DATA_DIR with ready-made tokens. */
+export const TOKENS_FOLDER = 'tokens';
 
 const ALGORITHM = 'EdDSA';
 const KEY_FILE = 'development.jwk.json';
@@ -73,6 +76,12 @@ export async function loadDevelopmentIdentity(dataDir: string): Promise<Developm
   }
 
   return { issuer: DEVELOPMENT_ISSUER, jwks: { keys: [publicJwk] }, issueToken };
+}
+
+/** Removes what an earlier start left in DATA_DIR: an installation with an issuer has no other key, and no tokens lie about. */
+export async function removeDevelopmentIdentity(dataDir: string): Promise<void> {
+  await rm(join(dataDir, 'keys', KEY_FILE), { force: true });
+  await rm(join(dataDir, TOKENS_FOLDER), { force: true, recursive: true });
 }
 
 async function readKey(path: string): Promise<string | undefined> {

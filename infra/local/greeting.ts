@@ -24,14 +24,16 @@ export function greet(config: Config, info: RunInfo, log: Pick<Logger, 'info'>):
 }
 
 function sessionOf(config: Config, publicUrl: string): string {
-  const tokenFile = `${relative(process.cwd(), config.dataDir) || '.'}/tokens/admin`;
+  const token = config.issuer
+    ? `<a token by ${config.issuer.issuer} for ${config.issuer.audienceNames.public}>`
+    : `$(cat ${relative(process.cwd(), config.dataDir) || '.'}/tokens/admin)`;
   return [
     '# Watch every event, in one terminal:',
-    `URL=${publicUrl} AUTH="Authorization: Bearer $(cat ${tokenFile})"`,
+    `URL=${publicUrl} AUTH="Authorization: Bearer ${token}"`,
     'curl -sN -H "$AUTH" "$URL/watch/v1/events?initial=true"',
     '',
     '# Make a tenant, in another:',
-    `URL=${publicUrl} AUTH="Authorization: Bearer $(cat ${tokenFile})"`,
+    `URL=${publicUrl} AUTH="Authorization: Bearer ${token}"`,
     'curl -s -H "$AUTH" -H "Content-Type: application/json" "$URL/apis/plumbline.dev/v1/tenants" \\',
     `  -d '{"apiVersion":"plumbline.dev/v1","kind":"Tenant","metadata":{"name":"acme"},"spec":{}}'`,
   ].join('\n');

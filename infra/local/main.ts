@@ -10,7 +10,7 @@ import { type Config, readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { openDataDirectory } from '#infra/local/data-directory.ts';
 import { openDatabase } from '#infra/local/database.ts';
-import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
+import { loadDevelopmentIdentity, removeDevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { greet } from '#infra/local/greeting.ts';
 import { lockInstance } from '#infra/local/instance-lock.ts';
 import { removeRunFile, writeRunFile } from '#infra/local/run-file.ts';
@@ -52,11 +52,12 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   started.push({ name: 'lock', stop: () => lock.release() });
   // A killed instance left its own.
   await removeRunFile(dataDir);
-  const keys = await loadDevelopmentIdentity(dataDir);
+  const keys = config.issuer ? undefined : await loadDevelopmentIdentity(dataDir);
+  if (!keys) await removeDevelopmentIdentity(dataDir);
   const database = await openDatabase(config, logger);
   started.push({ name: 'database', stop: () => database.stop() });
   const servers = await composeLocal({ config, databaseUrl: database.url, logger, keys }, started);
-  await writeTokenFiles(dataDir, keys);
+  if (keys) await writeTokenFiles(dataDir, keys);
   const { publicUrl, controllerUrl, opsUrl } = servers;
   const info = { pid: process.pid, publicUrl, controllerUrl, opsUrl, databaseUrl: database.url };
   await writeRunFile(dataDir, info);

@@ -7,7 +7,7 @@ import type { TokenParams } from '#infra/local/development-identity.ts';
 import { DURATION_FORM, parseDuration } from '#infra/local/duration.ts';
 import { StartError, messageOf } from '#infra/local/start-error.ts';
 
-const USAGE = [
+export const TOKEN_USAGE: string = [
   'usage: npm run -s token -- --role editor [--tenants acme,globex] [--audience private] [--ttl 1h] [--subject jane]',
   `  --role      ${ROLES.join(', ')}; several with commas`,
   '  --tenants   names with commas, or * for all (default: *)',
@@ -99,5 +99,5 @@ function list(text: string): readonly string[] {
 }
 
 function wrong(message: string): StartError {
-  return new StartError(`${message}\n${USAGE}`);
+  return new StartError(`${message}\n${TOKEN_USAGE}`);
 }

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Audience, Role } from '#core/identity.ts';
 import { openPrivateDirectory, writePrivateFile } from '#infra/local/data-directory.ts';
-import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
+import { type DevelopmentIdentity, TOKENS_FOLDER } from '#infra/local/development-identity.ts';
 
 const TTL_SECONDS = 30 * 24 * 60 * 60;
 
@@ -16,7 +16,7 @@ const TOKENS: readonly { readonly role: Role; readonly audience: Audience }[] = 
 
 /** Writes `DATA_DIR/tokens/<role>`: for all tenants, valid for 30 days. The files hold the token and nothing else. */
 export async function writeTokenFiles(dataDir: string, identity: DevelopmentIdentity): Promise<void> {
-  const directory = await openPrivateDirectory(dataDir, 'tokens');
+  const directory = await openPrivateDirectory(dataDir, TOKENS_FOLDER);
   for (const { role, audience } of TOKENS) {
     const token = await identity.issueToken({
       subject: `development-${role}`,

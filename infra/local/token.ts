@@ -4,12 +4,14 @@ import { runCommand } from '#infra/local/command.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { openDataDirectory } from '#infra/local/data-directory.ts';
 import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
-import { parseTokenArguments } from '#infra/local/token-arguments.ts';
+import { StartError } from '#infra/local/start-error.ts';
+import { parseTokenArguments, TOKEN_USAGE } from '#infra/local/token-arguments.ts';
 
 await runCommand(async function printToken() {
   const params = parseTokenArguments(process.argv.slice(2));
-  const { dataDir } = readConfig(process.env, { isTerminal: false });
+  const { dataDir, issuer } = readConfig(process.env, { isTerminal: false });
+  if (issuer) throw new StartError(`TOKEN_ISSUER is set: tokens are made by ${issuer.issuer}`);
   await openDataDirectory(dataDir);
   const identity = await loadDevelopmentIdentity(dataDir);
   process.stdout.write(`${await identity.issueToken(params)}\n`);
-});
+}, TOKEN_USAGE);

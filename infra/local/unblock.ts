@@ -1,7 +1,7 @@
 /** `npm run -s unblock -- --subject jane`: removes a block, at all servers of the database. */
 
 import { removeTokenBlock } from '#adapters/postgres/token-block-list.ts';
-import { parseUnblockArguments } from '#infra/local/block-arguments.ts';
+import { parseUnblockArguments, UNBLOCK_USAGE } from '#infra/local/block-arguments.ts';
 import { describeBlock, onBlockList } from '#infra/local/block-list.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { StartError } from '#infra/local/start-error.ts';
@@ -12,4 +12,4 @@ await runCommand(async function unblock() {
     throw new StartError(`${describeBlock(block)} is not blocked; npm run -s blocks lists what is`);
   }
   process.stdout.write(`${describeBlock(block)} is not blocked any more; servers obey within 5 s\n`);
-});
+}, UNBLOCK_USAGE);

@@ -7,7 +7,7 @@ import { createWidgets, type Instance, published, startInstance, TENANT } from '
 import { type Finding, milliseconds, percentile } from '#test/bench/report.ts';
 import { startChild } from '#test/support/child.ts';
 
-const SECONDS = 8;
+const SECONDS = 6;
 const PER_SECOND = 50;
 const CONNECTIONS = 32;
 const LIMIT = 50;

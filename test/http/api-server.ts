@@ -9,6 +9,7 @@ import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { connect } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
+import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
@@ -66,6 +67,7 @@ export async function startApiServer({
   const app = createApi({
     store: postgresResources(sql),
     events: postgresObjectEvents(sql),
+    forcedDeletions: postgresForcedDeletions(sql),
     kinds,
     cursors: createCursors(box),
     continueTokens: createContinueTokens(box),

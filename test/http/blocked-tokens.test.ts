@@ -78,6 +78,24 @@ async function endOf(client: SseClient): ReturnType<SseClient['next']> {
   return last;
 }
 
+test('who loses a tenant confirms nothing of it any more: what was delivered before is unknown', async () => {
+  const lost = await createTenant(world);
+  const member = await bearer({ tenants: [world.tenant, lost.name] });
+  const client = await member.watch({ group: uniqueName('g'), start: 'now', kinds: 'Widget' });
+  await make(lost, 'w');
+  await make(world, uniqueName('w'));
+  await client.next();
+  await client.next();
+  const idOf = (tenant: string): string | undefined => client.events.find(({ data }) => data.tenant === tenant)?.id;
+  const [hidden, seen] = [idOf(lost.name), idOf(world.tenant)];
+  await block({ subject: member.subject, tenant: lost.name });
+  await untilStatus(member, lost.widgets, 404);
+  const acks = '/watch/v1/acks';
+  expectStatus(await member.api.post(acks, { acks: [hidden] }), 404, 'NotFound', 'no group of yours');
+  const { body } = await member.api.post(acks, { acks: [hidden, seen] });
+  expect(body.results).toEqual([{ status: 'Unknown' }, { status: 'Acked' }]);
+});
+
 describe('a blocked subject', () => {
   test('is 401 everywhere, its streams end with ERROR 401, and nobody else notices', async () => {
     const blocked = await bearer();

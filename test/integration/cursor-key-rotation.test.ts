@@ -210,7 +210,7 @@ function keyOf(token: string): number | undefined {
 }
 
 test.each<[args: readonly string[], complaint: string, env?: Record<string, string>]>([
-  [[], 'not understood: ""'],
+  [[], 'what is to be done with the keys is missing'],
   [['list', '7'], 'not understood: "list 7"'],
   [['rotate', '--after', 'soon'], '--after is "soon"; allowed: a number and s, m, h or d'],
   [['rotate', '--before', '1h'], "Unknown option '--before'"],

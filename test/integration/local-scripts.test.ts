@@ -43,6 +43,13 @@ describe('the key of DATA_DIR', () => {
     expect(await readdir(join(dataDir, 'keys'))).toEqual(['development.jwk.json']);
   });
 
+  test('signs nothing where an issuer does', async () => {
+    const env = { TOKEN_ISSUER: 'https://id.example', TOKEN_JWKS_URL: 'https://id.example/keys' };
+    const { code, errors } = await runScript('token', ['--role', 'admin'], env);
+    expect([code, errors]).toEqual([1, 'TOKEN_ISSUER is set: tokens are made by https://id.example\n']);
+    expect(await readdir(dataDir)).toEqual([]);
+  });
+
   test('is readable by its owner alone, and is never given away', async () => {
     const { jwks } = await loadDevelopmentIdentity(dataDir);
     expect([await modeOf('keys'), await modeOf('keys', 'development.jwk.json')]).toEqual(['700', '600']);
@@ -58,6 +65,18 @@ describe('the key of DATA_DIR', () => {
       errors: `${dataDir}/keys/development.jwk.json is not an Ed25519 private key in JWK form; remove it to have a new one made\n`,
     });
   });
+});
+
+test.each([
+  ['token', '--help', 'usage: npm run -s token -- --role editor'],
+  ['token', '-h', 'usage: npm run -s token -- --role editor'],
+  ['block', '--help', 'usage: npm run -s block -- --subject jane'],
+  ['unblock', '--help', 'usage: npm run -s unblock -- --subject jane'],
+  ['cursor-keys', '--help', 'usage: npm run -s cursor-keys -- list'],
+])('npm run %s says with %s how it is used, and does nothing', async (name, argument, words) => {
+  const { code, output, errors } = await runScript(name, [argument]);
+  expect([code, errors, output.startsWith(words)], output).toEqual([0, '', true]);
+  expect(await readdir(dataDir)).toEqual([]);
 });
 
 describe('npm run token', () => {

@@ -173,13 +173,13 @@ describe('a deletion', () => {
     await world.sql`update plumbline.resource set deletion_timestamp = '2020-01-02' where name = 'blue'`;
     await world.sql`alter table plumbline.resource enable trigger user`;
     const driver = world.driver({ kinds: [] });
-    await driver.upkeep.reportMissingControllers();
+    await driver.upkeep.reportBlockedDeletions();
     const { conditions } = await world.status('Probe', 'blue');
     const blocked = conditions.find((each: { type: string }) => each.type === 'DeletionBlocked');
     expect(blocked).toMatchObject({ status: 'True', reason: 'NoController' });
     expect(blocked.message).toMatch(/example\.dev\/probe, last seen 2020-01-01/);
     const before = await world.versions();
-    await driver.upkeep.reportMissingControllers();
+    await driver.upkeep.reportBlockedDeletions();
     expect(await world.versions()).toBe(before);
     await world.driver().run();
     expect(await world.get('Probe', 'blue')).toBeUndefined();

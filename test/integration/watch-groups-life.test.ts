@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { postgresTenantStreams } from '#adapters/postgres/tenant-streams.ts';
 import type { JoinRequest } from '#core/ports/watch-groups.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
-import { useGroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, newGroup } from '#test/support/watch-groups.ts';
 
 const ACT = { by: 'carol', reason: 'test' };
 const DAY_MS = 86_400_000;
@@ -39,7 +39,7 @@ describe('a group', () => {
     const now = await world.join(newGroup(['acme'], { start: 'now' }));
     expect((await world.firstLane(earliest.member)).confirmed).toBeUndefined();
     expect((await world.firstLane(now.member)).confirmed).toEqual({ seq: 12n, position: 120n });
-    expect((await world.groups.get(request))?.lag).toBe(9n);
+    expect((await world.groups.get(request))?.streamLag).toBe(9n);
     await world.setHead(stream, { seq: 0, position: 0 });
   });
 
@@ -59,7 +59,10 @@ describe('a group', () => {
     const owner = `owner-${crypto.randomUUID()}`;
     const groups = Array.from({ length: 100 }, () => newGroup(['acme'], { owner }));
     for (const each of groups) await world.join(each);
-    await expect(world.join(newGroup(['acme'], { owner }))).rejects.toMatchObject({ reason: 'TooManyRequests' });
+    await expect(world.join(newGroup(['acme'], { owner }))).rejects.toMatchObject({
+      reason: 'TooManyRequests',
+      details: { retryAfterSeconds: 60 },
+    });
     const [first] = groups;
     if (!first) throw new Error('no groups');
     const { group } = await world.join(first);
@@ -106,13 +109,13 @@ describe('a group', () => {
       where watch_group = ${String(living.group)}::bigint`;
     expect(await world.groups.forgetEnded(DAY_MS)).toBe(1);
     expect(await left()).toEqual({ groups: [living.group], deeds: [] });
-    expect(await world.groups.renew([living.member], LONG_LEASE_MS)).toEqual([living.member]);
+    expect(await world.renew(living.member)).toEqual([living.member]);
   });
 
   test('with a member is never dropped', async () => {
     const { member } = await world.join(request);
     expect(await world.groups.dropIdle(0)).toBe(0);
-    expect(await world.groups.renew([member], LONG_LEASE_MS)).toEqual([member]);
+    expect(await world.renew(member)).toEqual([member]);
   });
 
   test('is not alone in being dropped: of many, each transaction ends a hundred, until none is left', async () => {
@@ -135,7 +138,7 @@ describe('a group', () => {
     const { group, member } = await world.join(request);
     expect(await world.groups.delete(group, ACT)).toBe(true);
     expect(await world.groups.delete(group, ACT)).toBe(false);
-    expect(await world.groups.renew([member], LONG_LEASE_MS)).toEqual([]);
+    expect(await world.renew(member)).toEqual([]);
     expect(await world.groups.lanes([member])).toEqual([]);
     await expect(world.groups.seek(group, 'now', ACT)).rejects.toMatchObject({ reason: 'NotFound' });
     expect(await world.join(request)).toMatchObject({ isNew: true, droppedAt: undefined });
@@ -218,10 +221,10 @@ describe('a tenant that goes', () => {
       request,
       lanes.slice(1).map((lane) => ({ ...lane, point: end })),
     );
-    await world.groups.renew([member], LONG_LEASE_MS);
+    await world.renew(member);
     expect((await world.rows(group)).length).toBe(16);
     await world.groups.mark(lanes.slice(0, 1).map((lane) => ({ ...lane, confirmed: end })));
-    await world.groups.renew([member], LONG_LEASE_MS);
+    await world.renew(member);
     expect(await world.rows(group)).toEqual([]);
     expect(
       await world.groups.ack(
@@ -247,7 +250,7 @@ describe('a tenant that goes', () => {
     expect(rows.length).toBe(16);
     expect(rows.some((row) => row.stream === stream)).toBe(false);
     expect(await world.groups.deadLetters(group, 0n, 10)).toEqual({ letters: [], more: false });
-    await world.groups.renew([member], LONG_LEASE_MS);
+    await world.renew(member);
     expect((await world.rows(group)).length).toBe(16);
   });
 
@@ -258,7 +261,7 @@ describe('a tenant that goes', () => {
     const old = await close('again', 0);
     await world.sql`delete from plumbline.resource where tenant = 'system' and kind = 'Tenant' and name = 'again'`;
     await createTenants(world.sql, ['again']);
-    await world.groups.renew([member], LONG_LEASE_MS);
+    await world.renew(member);
     const rows = await world.rows(group);
     const fresh = await world.streamOf('again');
     expect(fresh).not.toBe(old);

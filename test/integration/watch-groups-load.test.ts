@@ -34,9 +34,27 @@ test('a renewal of a member of a thousand tenants writes its own row and nothing
   const before = await versions();
   expect(before.filter(({ what }) => what === 'lane')).toHaveLength(16_000);
   for (let renewal = 0; renewal < 10; renewal += 1) {
-    expect(await world.groups.renew([member], LONG_LEASE_MS)).toEqual([member]);
+    expect(await world.renew(member)).toEqual([member]);
   }
   expect(await versions()).toEqual(before);
+});
+
+test('a process asks for what has changed in the group of a thousand tenants without a look at its lanes', async () => {
+  const tenants = Array.from({ length: 1_000 }, (_, index) => `still-${index}`);
+  await createTenants(world.sql, tenants);
+  const { group } = await world.join(newGroup(tenants));
+  const [size] = await world.sql<{ pages: number }[]>`
+    select (pg_relation_size('plumbline.group_lane') / 8192)::int4 as pages`;
+  expect(size?.pages).toBeGreaterThan(200);
+  expect(await world.groups.unsettled([group])).toEqual([]);
+  const ids = `'{${group}}'::bigint[]`;
+  for (const question of [
+    `select plumbline.unsettled_groups(${ids})`,
+    `select version from plumbline.watch_group where id = any (${ids})`,
+  ]) {
+    const [row] = await world.sql.unsafe(`explain (analyze, buffers, format json) ${question}`);
+    expect(row?.['QUERY PLAN'][0].Plan['Shared Hit Blocks'], question).toBeLessThan(100);
+  }
 });
 
 test(
@@ -48,7 +66,8 @@ test(
     const seed = testSeed();
     const holders = new Holders();
     await Promise.all(Array.from({ length: ACTORS }, (_, index) => act(index)));
-    for (const member of (await world.groups.get(request))?.members ?? []) await world.groups.leave(member.member, []);
+    for (const member of (await world.groups.get(request))?.members ?? [])
+      await world.groups.leave([member.member], []);
     const last = await world.join(request);
     const rows = await world.rows(group);
     expect(rows.length).toBe(TENANTS.length * 16);
@@ -69,13 +88,14 @@ test(
         if (member === undefined) {
           ({ member } = await groups.join(request));
         } else if (chance < 0.1) {
-          await groups.leave(member, []);
+          await groups.leave([member], []);
           member = undefined;
         } else if (chance < 0.2) {
           await world.expire(member);
           member = undefined;
         } else {
           const renewed = await groups.renew([member], LONG_LEASE_MS);
+          for (const unsettled of await groups.unsettled([group])) await groups.settle(unsettled);
           if (random.chance(0.2)) await world.endPatience(group);
           const lanes = await groups.lanes(renewed);
           holders.see(lanes);

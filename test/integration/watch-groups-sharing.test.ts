@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom, testSeed } from '#test/support/random.ts';
-import { useGroupWorld, type LaneRow, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, type LaneRow, newGroup } from '#test/support/watch-groups.ts';
 
 const TENANTS = ['acme', 'globex', 'initech', 'umbrella', 'hooli'];
 const LANES = 16;
@@ -99,7 +99,7 @@ describe('lanes', () => {
     await createTenants(world.sql, ['late']);
     const stream = await world.streamOf('late');
     await world.setHead(stream, { seq: 7, position: 70 });
-    await world.groups.renew([member], request.leaseMs);
+    await world.renew(member);
     const rows = (await world.rows(group)).filter((row) => row.stream === stream);
     expect(rows.length).toBe(LANES);
     expect(shares(rows, [member, other.member])).toEqual(
@@ -119,9 +119,9 @@ async function remove(
   random: Random,
 ): Promise<void> {
   members.delete(one);
-  if (how === 'leave') return world.groups.leave(one, []);
+  if (how === 'leave') return world.groups.leave([one], []);
   await world.expire(one);
-  await world.groups.renew([random.pick([...members])], LONG_LEASE_MS);
+  await world.renew(random.pick([...members]));
 }
 
 /** How many lanes went from one member that lives to another. */

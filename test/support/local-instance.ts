@@ -12,6 +12,8 @@ export interface LocalInstanceOptions {
   /** One that outlives the instance, so that a second one takes its keys over. @default a new one, removed at the stop */
   readonly dataDir?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Of an instance with an issuer of its own. @default the development key of its folder signs them */
+  readonly token?: Target['token'];
   /** Called with each line that it logs. */
   readonly onLine?: (line: string) => void;
 }
@@ -19,6 +21,8 @@ export interface LocalInstanceOptions {
 /** Its public listener. */
 export interface LocalInstance extends Target {
   readonly opsUrl: string;
+  /** Its private listener's. */
+  readonly controllerUrl: string;
   readonly process: Child;
   /** What it logged lately, for a failure's message. */
   log(): string;
@@ -50,18 +54,24 @@ export async function startLocalInstance(options: LocalInstanceOptions): Promise
   const lines: string[] = [];
   const ready = await readUntilReady();
   void drain();
-  const { issueToken } = await loadDevelopmentIdentity(dataDir);
+  const token = options.token ?? (await developmentTokens());
   return {
     baseUrl: ready.publicUrl,
     audience: 'public',
     opsUrl: ready.opsUrl,
     process: child,
-    token: (grant) => issueToken({ subject: 'test', audience: 'public', ttlSeconds: 600, ...grant }),
+    controllerUrl: ready.controllerUrl,
+    token,
     log: () => lines.join('\n'),
     stop,
   };
 
-  async function readUntilReady(): Promise<{ publicUrl: string; opsUrl: string }> {
+  async function developmentTokens(): Promise<Target['token']> {
+    const { issueToken } = await loadDevelopmentIdentity(dataDir);
+    return (grant) => issueToken({ subject: 'test', audience: 'public', ttlSeconds: 600, ...grant });
+  }
+
+  async function readUntilReady(): Promise<Addresses> {
     for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
       take(line);
       const entry: unknown = JSON.parse(line);
@@ -93,6 +103,12 @@ export async function startLocalInstance(options: LocalInstanceOptions): Promise
   }
 }
 
-function isReady(entry: unknown): entry is { publicUrl: string; opsUrl: string } {
+interface Addresses {
+  readonly publicUrl: string;
+  readonly controllerUrl: string;
+  readonly opsUrl: string;
+}
+
+function isReady(entry: unknown): entry is Addresses {
   return typeof entry === 'object' && entry !== null && 'msg' in entry && entry.msg === 'ready' && 'publicUrl' in entry;
 }

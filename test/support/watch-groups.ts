@@ -4,12 +4,12 @@ import { afterAll, beforeAll } from 'vitest';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
-import type { AssignedLane, GroupOwner, JoinRequest, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, JoinRequest, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
 import { prepareDatabase, type PreparedDatabase } from '#test/support/prepared-database.ts';
 
 export const LONG_LEASE_MS = 600_000;
 
-export const OWNER: GroupOwner = { audience: 'public', owner: 'billing' };
+const OWNER = { audience: 'public', owner: 'billing' } as const;
 
 /** Of a group that no other test has. */
 export function newGroup(tenants: JoinRequest['tenants'], changes: Partial<JoinRequest> = {}): JoinRequest {
@@ -30,6 +30,8 @@ export interface GroupWorld {
   join(request: JoinRequest): Promise<Membership>;
   /** The member's lease has run out; nobody has noticed yet. */
   expire(...members: readonly bigint[]): Promise<void>;
+  /** The members are renewed, and what there is to settle in their groups is settled: what a process does every two seconds. */
+  renew(...members: readonly bigint[]): Promise<readonly bigint[]>;
   /** The time for handing over has passed. */
   endPatience(group: bigint): Promise<void>;
   /** Holders give up all that others wait for, until nobody waits. */
@@ -83,6 +85,14 @@ function groupWorld(sql: Sql): GroupWorld {
     async expire(...members) {
       await sql`update plumbline.group_member set expires_at = clock_timestamp() - interval '1 second'
         where id = any (${members.map(String)}::bigint[])`;
+    },
+
+    async renew(...members) {
+      const renewed = await groups.renew(members, LONG_LEASE_MS);
+      const joined = await sql<{ group: bigint }[]>`select distinct watch_group as "group" from plumbline.group_member
+        where id = any (${members.map(String)}::bigint[])`;
+      for (const group of await groups.unsettled(joined.map((row) => row.group))) await groups.settle(group);
+      return renewed;
     },
 
     async endPatience(group) {

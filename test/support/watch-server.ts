@@ -102,6 +102,7 @@ export async function startWatchServer(
       ackTokens,
       blocks: noBlocks,
       onRedelivery: ignore,
+      onDeadLettersFull: () => undefined,
       onFilterError: ignore,
       onIsolationViolation: ignore,
       onError: ignore,

@@ -23,6 +23,7 @@ describe('readConfig()', () => {
       databaseUrl: undefined,
       databaseServers: {},
       dataDir: `${process.cwd()}/.plumbline`,
+      issuer: undefined,
       kafka: undefined,
       kindsModule: undefined,
       logFormat: 'pretty',
@@ -31,10 +32,12 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 30,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
-      tenantObjects: 200_000,
-      tenantRequestsPerSecond: 1_000,
-      tenantWatchers: 2_000,
-      maxWatchers: 20_000,
+      limits: {
+        tenantObjects: 200_000,
+        tenantRequestsPerSecond: 1_000,
+        tenantWatchers: 2_000,
+        maxWatchers: 20_000,
+      },
       orphanGraceHours: undefined,
       cursorKeys: undefined,
     });
@@ -73,6 +76,7 @@ describe('readConfig()', () => {
         spare: 'postgresql://[::1]:5433/postgres',
       },
       dataDir: '/srv/plumbline',
+      issuer: undefined,
       kafka: undefined,
       kindsModule: './kinds.ts',
       logFormat: 'json',
@@ -81,10 +85,12 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 3650,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
-      tenantObjects: 200_000,
-      tenantRequestsPerSecond: 1_000,
-      tenantWatchers: 2_000,
-      maxWatchers: 20_000,
+      limits: {
+        tenantObjects: 200_000,
+        tenantRequestsPerSecond: 1_000,
+        tenantWatchers: 2_000,
+        maxWatchers: 20_000,
+      },
       orphanGraceHours: undefined,
       cursorKeys: undefined,
     });
@@ -130,6 +136,8 @@ describe('readConfig()', () => {
       LOG_LEVEL: 'loud',
       EVENT_RETENTION_HOURS: '0',
       WATCH_GROUP_IDLE_DAYS: '3651',
+      TENANT_OBJECTS: '0',
+      MAX_WATCHERS: '1e9',
     });
     expect(complaints).toEqual([
       'HOST is "a b"; allowed: a host name or an IP address',
@@ -144,6 +152,8 @@ describe('readConfig()', () => {
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
       'EVENT_RETENTION_HOURS is "0"; allowed: hours from 1 to 87600',
       'WATCH_GROUP_IDLE_DAYS is "3651"; allowed: days from 1 to 3650',
+      'TENANT_OBJECTS is "0"; allowed: objects of a kind from 1 to 999999999',
+      'MAX_WATCHERS is "1e9"; allowed: open watches from 1 to 999999999',
     ]);
   });
 
@@ -152,6 +162,62 @@ describe('readConfig()', () => {
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
       'PORT, CONTROLLER_PORT, OPS_PORT are 8080, 8081, 8080; allowed: three that differ, or 0',
     ]);
+  });
+});
+
+describe('the issuer of tokens', () => {
+  const ISSUER = { TOKEN_ISSUER: 'https://id.example', TOKEN_JWKS_URL: 'https://id.example/keys' };
+
+  test('is none unless it is named, and then has claims and audiences by default', () => {
+    expect(readConfig({ TOKEN_ROLES_CLAIM: 'groups' }, onTerminal).issuer).toBeUndefined();
+    expect(readConfig(ISSUER, onTerminal).issuer).toEqual({
+      issuer: 'https://id.example',
+      jwksUrl: 'https://id.example/keys',
+      audienceNames: { public: 'plumbline/public', private: 'plumbline/private' },
+      claims: { tenants: ['tenants'], roles: ['roles'] },
+    });
+  });
+
+  test('has claims by name, which may be a URL, or by a pointer to one within another', () => {
+    const names = { TOKEN_TENANTS_CLAIM: 'https://example.com/tenants', TOKEN_ROLES_CLAIM: '/realm_access/a~1b' };
+    expect(readConfig({ ...ISSUER, ...names }, onTerminal).issuer?.claims).toEqual({
+      tenants: ['https://example.com/tenants'],
+      roles: ['realm_access', 'a/b'],
+    });
+  });
+
+  test.each(['http://localhost:1/keys', 'http://127.0.0.1/keys', 'http://[::1]:8080/keys', 'http://127.1/keys'])(
+    'may be asked without TLS on this machine: %s',
+    (url) => {
+      expect(readConfig({ ...ISSUER, TOKEN_JWKS_URL: url }, onTerminal).issuer?.jwksUrl).toBe(url);
+    },
+  );
+
+  test.each([
+    'http://id.example/keys',
+    'http://localhost.example/keys',
+    'http://127.0.0.1.example/keys',
+    'http://10.0.0.1/keys',
+    'https://jane:secret@id.example/keys',
+    'file:///etc/keys',
+    'data:application/json,{}',
+    'id.example/keys',
+  ])('is not asked at %s', (url) => {
+    const [complaint, ...others] = complaintsAbout({ ...ISSUER, TOKEN_JWKS_URL: url });
+    expect(complaint).toMatch(/^TOKEN_JWKS_URL is ".*"; allowed: an https URL without a user and password/);
+    expect(complaint).not.toContain('secret');
+    expect(others).toEqual([]);
+  });
+
+  test.each<[Record<string, string>, string]>([
+    [{ TOKEN_ISSUER: '' }, 'TOKEN_ISSUER and TOKEN_JWKS_URL are set together or not at all'],
+    [{ TOKEN_JWKS_URL: '' }, 'TOKEN_ISSUER and TOKEN_JWKS_URL are set together or not at all'],
+    [{ TOKEN_PUBLIC_AUDIENCE: 'plumbline/private' }, 'TOKEN_PUBLIC_AUDIENCE and TOKEN_PRIVATE_AUDIENCE are the same'],
+    [{ TOKEN_ROLES_CLAIM: '/a~2' }, 'TOKEN_ROLES_CLAIM is "/a~2"; allowed: the name of a claim'],
+    [{ TOKEN_TENANTS_CLAIM: ' x' }, 'TOKEN_TENANTS_CLAIM is " x"; allowed: the name of a claim'],
+    [{ TOKEN_ISSUER: ' https://id.example' }, 'TOKEN_ISSUER is " https://id.example"; allowed: what tokens have as'],
+  ])('is not set by %j', (change, complaint) => {
+    expect(complaintsAbout({ ...ISSUER, ...change })).toEqual([expect.stringContaining(complaint)]);
   });
 });
 

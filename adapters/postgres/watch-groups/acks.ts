@@ -2,56 +2,66 @@
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { ackColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
-import type { Ack, AckResult, GroupOwner, Nack, WatchGroups } from '#core/ports/watch-groups.ts';
+import { isOpenSet, type TenantSet } from '#core/identity.ts';
+import type { Ack, Acker, AckResult, DeadLetterRef, Nack, WatchGroups } from '#core/ports/watch-groups.ts';
 
 type Acks = Pick<WatchGroups, 'ack' | 'nack' | 'ackDeadLetters' | 'nackDeadLetters'>;
-type LetterRef = Parameters<WatchGroups['ackDeadLetters']>[1][number];
 type ResultRow = { readonly result: AckResult };
 
 export function groupAcks(sql: Sql): Acks {
   return {
-    async ack({ audience, owner }: GroupOwner, acks: readonly Ack[]): Promise<readonly AckResult[]> {
+    async ack({ audience, owner, tenants }: Acker, acks: readonly Ack[]): Promise<readonly AckResult[]> {
       if (acks.length === 0) return [];
+      const t = tenantColumns(tenants);
       const a = ackColumns(acks);
       const rows = await guarded(
         'acks',
         () => sql<ResultRow[]>`
-        select result from plumbline.ack_lanes(${audience}, ${owner}, ${a.groups}::bigint[], ${a.streams}::bigint[],
-          ${a.lanes}::bigint[], ${a.fences}::bigint[], ${a.seqs}::bigint[], ${a.positions}::bigint[]) result`,
+        select result from plumbline.ack_lanes(${audience}, ${owner}, ${t.names}::text[], ${t.isAllBut},
+          ${a.groups}::bigint[], ${a.streams}::bigint[], ${a.lanes}::bigint[], ${a.fences}::bigint[], ${a.seqs}::bigint[], ${a.positions}::bigint[]) result`,
       );
       return rows.map(({ result }) => result);
     },
 
-    async nack({ audience, owner }: GroupOwner, nacks: readonly Nack[]): Promise<readonly AckResult[]> {
+    async nack({ audience, owner, tenants }: Acker, nacks: readonly Nack[]): Promise<readonly AckResult[]> {
       if (nacks.length === 0) return [];
+      const t = tenantColumns(tenants);
       const n = ackColumns(nacks);
       const rows = await guarded(
         'nacks',
         () => sql<ResultRow[]>`
-        select result from plumbline.nack_lanes(${audience}, ${owner}, ${n.groups}::bigint[], ${n.streams}::bigint[],
-          ${n.lanes}::bigint[], ${n.fences}::bigint[], ${n.seqs}::bigint[], ${n.positions}::bigint[],
+        select result from plumbline.nack_lanes(${audience}, ${owner}, ${t.names}::text[], ${t.isAllBut},
+          ${n.groups}::bigint[], ${n.streams}::bigint[], ${n.lanes}::bigint[], ${n.fences}::bigint[], ${n.seqs}::bigint[], ${n.positions}::bigint[],
           ${nacks.map(({ delayMs }) => String(delayMs))}::bigint[]) result`,
       );
       return rows.map(({ result }) => result);
     },
 
-    ackDeadLetters: (owner: GroupOwner, letters: readonly LetterRef[]) => endRetries(owner, letters, true),
-    nackDeadLetters: (owner: GroupOwner, letters: readonly LetterRef[]) => endRetries(owner, letters, false),
+    ackDeadLetters: (acker: Acker, deadLetters: readonly DeadLetterRef[]) => endRetries(acker, deadLetters, true),
+    nackDeadLetters: (acker: Acker, deadLetters: readonly DeadLetterRef[]) => endRetries(acker, deadLetters, false),
   };
 
   async function endRetries(
-    { audience, owner }: GroupOwner,
-    letters: readonly LetterRef[],
+    { audience, owner, tenants }: Acker,
+    deadLetters: readonly DeadLetterRef[],
     isConfirmed: boolean,
   ): Promise<readonly AckResult[]> {
-    if (letters.length === 0) return [];
+    if (deadLetters.length === 0) return [];
+    const t = tenantColumns(tenants);
     const rows = await guarded(
       'acks',
       () => sql<ResultRow[]>`
-      select result from plumbline.end_retries(${audience}, ${owner},
-        ${letters.map(({ group }) => String(group))}::bigint[], ${letters.map(({ id }) => String(id))}::bigint[],
+      select result from plumbline.end_retries(${audience}, ${owner}, ${t.names}::text[], ${t.isAllBut},
+        ${deadLetters.map(({ group }) => String(group))}::bigint[], ${deadLetters.map(({ stream }) => String(stream))}::bigint[],
+        ${deadLetters.map(({ id }) => String(id))}::bigint[], ${deadLetters.map(({ fence }) => String(fence))}::bigint[],
         ${isConfirmed}) result`,
     );
     return rows.map(({ result }) => result);
   }
+}
+
+/** A set of tenants as the functions take it: these, or all but these. */
+function tenantColumns(tenants: TenantSet): { readonly names: readonly string[]; readonly isAllBut: boolean } {
+  if (tenants === '*') return { names: [], isAllBut: true };
+  return isOpenSet(tenants) ? { names: tenants.allBut, isAllBut: true } : { names: tenants, isAllBut: false };
 }

@@ -1,7 +1,6 @@
 /** Members of watch groups and the lanes that they hold. */
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
-import { type DeadLetterRow, letterColumns, toDeadLetter } from '#adapters/postgres/watch-groups/dead-letters.ts';
 import { laneColumns, markColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
 import type { GrantedTenants } from '#core/identity.ts';
 import type {
@@ -11,6 +10,7 @@ import type {
   JoinRequest,
   LaneMark,
   Membership,
+  Retry,
   WatchGroups,
 } from '#core/ports/watch-groups.ts';
 
@@ -19,7 +19,20 @@ const MAX_GROUPS = 100;
 
 type Members = Pick<
   WatchGroups,
-  'join' | 'renew' | 'deletions' | 'lanes' | 'shapes' | 'confirmedPoints' | 'mark' | 'release' | 'leave'
+  | 'join'
+  | 'renew'
+  | 'unsettled'
+  | 'settle'
+  | 'deletions'
+  | 'lanes'
+  | 'versions'
+  | 'withLanes'
+  | 'confirmedPoints'
+  | 'mark'
+  | 'release'
+  | 'beginAnew'
+  | 'noteFailure'
+  | 'leave'
 >;
 
 type MembershipRow = Omit<Membership, 'droppedAt'> & { readonly droppedAt: Date | null };
@@ -27,6 +40,8 @@ type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & {
   readonly seq: bigint | null;
   readonly position: bigint | null;
 };
+type RetryRow = Retry & Omit<HeldLane, 'fence'>;
+type GroupRow = { readonly group: bigint };
 type PointRow = HeldLane & { readonly seq: bigint; readonly position: bigint };
 
 export function groupMembers(sql: Sql): Members {
@@ -63,10 +78,22 @@ export function groupMembers(sql: Sql): Members {
       return rows.map(({ member }) => member);
     },
 
+    async unsettled(groups: readonly bigint[]): Promise<readonly bigint[]> {
+      if (groups.length === 0) return [];
+      const rows = await guarded(
+        'watch groups',
+        () => sql<GroupRow[]>`
+        select watch_group as "group" from plumbline.unsettled_groups(${groups.map(String)}::bigint[]) watch_group`,
+      );
+      return rows.map(({ group }) => group);
+    },
+
+    settle,
+
     async lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]> {
       if (members.length === 0) return [];
       const ids = members.map(String);
-      const [lanes, letters] = await guarded('watch groups', () =>
+      const [lanes, asked] = await guarded('watch groups', () =>
         Promise.all([
           sql<LaneRow[]>`
           select l.watch_group as "group", l.stream, l.lane, l.fence, l.member, s.tenant, l.confirmed_seq as seq,
@@ -77,34 +104,40 @@ export function groupMembers(sql: Sql): Members {
           join plumbline.stream s on s.id = l.stream
           where m.id = any (${ids}::bigint[]) and m.expires_at > clock_timestamp()
           order by l.watch_group, l.stream, l.lane`,
-          sql<DeadLetterRow[]>`
-          select ${letterColumns(sql)} from plumbline.group_dead_letter d
+          sql<RetryRow[]>`
+          select d.watch_group as "group", d.stream, d.lane, d.id, d.fence from plumbline.group_dead_letter d
           join plumbline.group_lane l on l.watch_group = d.watch_group and l.stream = d.stream and l.lane = d.lane
-          join plumbline.stream s on s.id = d.stream
-          where d.is_wanted and l.member = any (${ids}::bigint[]) order by d.id`,
+          where d.deliveries_left is not null and l.member = any (${ids}::bigint[]) order by d.id`,
         ]),
       );
-      const retries = Map.groupBy(letters, laneKey);
+      const retries = Map.groupBy(asked, laneKey);
       return lanes.map(({ seq, position, ...lane }) => ({
         ...lane,
         confirmed: seq === null || position === null ? undefined : { seq, position },
-        retries: (retries.get(laneKey(lane)) ?? []).map(toDeadLetter),
+        retries: (retries.get(laneKey(lane)) ?? []).map(({ id, fence }) => ({ id, fence })),
       }));
     },
 
-    async shapes(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, string>> {
+    async versions(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>> {
       if (groups.length === 0) return new Map();
-      // Fences rise with all that is assigned or set, and streams that come or go change the count.
       const rows = await guarded(
         'watch groups',
-        () => sql<{ group: bigint; shape: string }[]>`
-        select l.watch_group as "group", concat_ws('/', count(*), sum(l.fence),
-          sum(hashint8(l.stream * 16 + l.lane)) filter (where l.next_member is not null),
-          (select array_agg(d.id order by d.id) from plumbline.group_dead_letter d
-            where d.watch_group = l.watch_group and d.is_wanted)) as shape
-        from plumbline.group_lane l where l.watch_group = any (${groups.map(String)}::bigint[]) group by l.watch_group`,
+        () => sql<(GroupRow & { readonly version: bigint })[]>`
+        select id as "group", version from plumbline.watch_group
+        where id = any (${groups.map(String)}::bigint[]) and ended_at = 'infinity'`,
       );
-      return new Map(rows.map(({ group, shape }) => [group, shape]));
+      return new Map(rows.map(({ group, version }) => [group, version]));
+    },
+
+    async withLanes(groups: readonly bigint[]): Promise<ReadonlySet<bigint>> {
+      if (groups.length === 0) return new Set();
+      const rows = await guarded(
+        'watch groups',
+        () => sql<GroupRow[]>`
+        select g.id as "group" from plumbline.watch_group g where g.id = any (${groups.map(String)}::bigint[])
+          and exists (select from plumbline.group_lane l where l.watch_group = g.id and l.lane = 0)`,
+      );
+      return new Set(rows.map(({ group }) => group));
     },
 
     async confirmedPoints(lanes: readonly HeldLane[]): ReturnType<WatchGroups['confirmedPoints']> {
@@ -145,17 +178,41 @@ export function groupMembers(sql: Sql): Members {
       );
     },
 
-    async leave(member: bigint, marks: readonly LaneMark[]): Promise<void> {
-      const m = markColumns(marks);
+    async beginAnew(lanes: readonly HeldLane[]): Promise<void> {
+      if (lanes.length === 0) return;
+      const held = laneColumns(lanes);
       await guarded(
         'watch groups',
         () => sql`
-        select plumbline.leave_group(${String(member)}::bigint, ${m.groups}::bigint[], ${m.streams}::bigint[],
-          ${m.lanes}::bigint[], ${m.fences}::bigint[], ${m.delivered}::bigint[], ${m.seqs}::bigint[],
-          ${m.positions}::bigint[])`,
+        select plumbline.begin_lanes_anew(${held.groups}::bigint[], ${held.streams}::bigint[], ${held.lanes}::bigint[],
+          ${held.fences}::bigint[])`,
       );
     },
+
+    async noteFailure(group: bigint, message: string): Promise<void> {
+      await guarded(
+        'watch group',
+        () => sql`select plumbline.note_group_failure(${String(group)}::bigint, ${message})`,
+      );
+    },
+
+    async leave(members: readonly bigint[], marks: readonly LaneMark[]): Promise<void> {
+      if (members.length === 0) return;
+      const m = markColumns(marks);
+      const left = await guarded(
+        'watch groups',
+        () => sql<GroupRow[]>`
+        select watch_group as "group" from plumbline.leave_groups(${members.map(String)}::bigint[],
+          ${m.groups}::bigint[], ${m.streams}::bigint[], ${m.lanes}::bigint[], ${m.fences}::bigint[],
+          ${m.delivered}::bigint[], ${m.seqs}::bigint[], ${m.positions}::bigint[]) watch_group`,
+      );
+      for (const { group } of left) await settle(group);
+    },
   };
+
+  async function settle(group: bigint): Promise<void> {
+    await guarded('watch groups', () => sql`select plumbline.settle_due_group(${String(group)}::bigint)`);
+  }
 }
 
 /** The canonical form that tells groups apart. */

@@ -8,7 +8,9 @@ import type { GroupIdentity } from '#core/ports/watch-groups.ts';
 
 type States = Pick<WatchGroupAdmin, 'list' | 'get' | 'laneStates'>;
 
-interface StateRow extends Omit<GroupState, 'tenants' | 'idleSince' | 'oldestUnacked' | 'members'> {
+interface StateRow extends Omit<GroupState, 'tenants' | 'failure' | 'idleSince' | 'oldestUnacked' | 'members'> {
+  readonly failure: string | null;
+  readonly failedAt: Date | null;
   readonly tenants: string;
   readonly idleSince: Date | null;
   readonly oldestUnacked: Date | null;
@@ -55,7 +57,7 @@ export function groupStates(sql: Sql): States {
       const rows = await guarded(
         'watch groups',
         () => sql<LaneRow[]>`
-        select l.stream, s.tenant, l.lane, m.id as member, ${lag(sql)} as lag, l.unacked_since as "unackedSince"
+        select l.stream, s.tenant, l.lane, m.id as member, ${streamLag(sql)} as "streamLag", l.unacked_since as "unackedSince"
         from plumbline.group_lane l join plumbline.stream s on s.id = l.stream
         join plumbline.frontier f on f.stream = l.stream
         left join plumbline.group_member m on m.id = l.member and m.expires_at > clock_timestamp()
@@ -72,8 +74,8 @@ export function groupStates(sql: Sql): States {
   };
 }
 
-/** How far a lane `l` is behind the frontier `f`: what is gone from the log does not count. */
-function lag(sql: Sql): Fragment {
+/** Of a lane `l` and its stream's frontier `f`: what is gone from the log does not count. */
+function streamLag(sql: Sql): Fragment {
   return sql`greatest(0, f.last_seq - greatest(l.confirmed_seq, f.first_seq - 1))`;
 }
 
@@ -82,23 +84,24 @@ function stateColumns(sql: Sql): Fragment {
   const members = (column: Fragment): Fragment => sql`array(
     select ${column} from plumbline.group_member m
     where m.watch_group = g.id and m.expires_at > clock_timestamp() order by m.id)`;
-  return sql`g.id as "group", g.audience, g.tenants, g.owner, g.name, g.selection, g.created_at as "createdAt",
+  return sql`g.id as "group", g.audience, g.tenants, g.owner, g.name, g.selection, g.failure, g.failed_at as "failedAt", g.created_at as "createdAt",
     -- Nobody may have noted yet that the last member has expired.
     coalesce(g.idle_since, (select max(m.expires_at) from plumbline.group_member m where m.watch_group = g.id
       having max(m.expires_at) <= clock_timestamp())) as "idleSince",
     ${members(sql`m.id`)} as "memberIds",
     ${members(sql`floor(extract(epoch from m.joined_at) * 1000)::bigint`)} as "joinedAtMs",
     ${members(sql`(select count(*) from plumbline.group_lane l where l.member = m.id)`)} as "memberLanes",
-    coalesce((select max(${lag(sql)}) from plumbline.group_lane l join plumbline.frontier f on f.stream = l.stream
-      where l.watch_group = g.id), 0) as lag,
+    coalesce((select max(${streamLag(sql)}) from plumbline.group_lane l join plumbline.frontier f on f.stream = l.stream
+      where l.watch_group = g.id), 0) as "streamLag",
     (select min(l.unacked_since) from plumbline.group_lane l where l.watch_group = g.id) as "oldestUnacked",
     (select count(*)::int4 from plumbline.group_dead_letter d where d.watch_group = g.id) as "deadLetters"`;
 }
 
-function toState({ memberIds, joinedAtMs, memberLanes, ...row }: StateRow): GroupState {
+function toState({ memberIds, joinedAtMs, memberLanes, failure, failedAt, ...row }: StateRow): GroupState {
   return {
     ...row,
     tenants: row.tenants === '*' ? '*' : row.tenants.split(',').filter((tenant) => tenant !== ''),
+    failure: failure !== null && failedAt ? { message: failure, at: failedAt } : undefined,
     idleSince: row.idleSince ?? undefined,
     oldestUnacked: row.oldestUnacked ?? undefined,
     members: memberIds.map((member, index) => ({

@@ -5,6 +5,7 @@
  * schemas and roles. Errors are `StatusError`: NotFound, AlreadyExists, Conflict, Invalid, ServiceUnavailable.
  */
 
+import type { PropagationPolicy } from '#core/delete-options.ts';
 import type { Scope } from '#core/identity.ts';
 import type { ObjectQuota } from '#core/ports/tenant-limits.ts';
 import type { SelectorRequirement } from '#core/label-selector.ts';
@@ -77,6 +78,19 @@ export interface Snapshot {
   close(): Promise<void>;
 }
 
+export interface Removal {
+  /** As it is, or as it was last. */
+  readonly row: ResourceRow;
+  readonly gone: boolean;
+}
+
+/** Which finalizers to take off by hand (all when absent), who does so, and why. */
+export interface ForcedDeed {
+  readonly finalizers?: readonly string[];
+  readonly by: string;
+  readonly reason: string;
+}
+
 /** How objects change. A write that is refused has changed nothing. */
 export interface ResourceWrites {
   /** @throws StatusError AlreadyExists; NotFound when the tenant does not exist; Conflict when it is being deleted. */
@@ -90,13 +104,21 @@ export interface ResourceWrites {
 
   /**
    * Deletes, if the preconditions hold: at once without finalizers (`gone`), otherwise by marking the object. A second
-   * request changes nothing.
+   * request changes nothing, but that it may name another policy for the dependents.
    */
   delete(
     scope: Scope,
     key: ResourceKey,
     preconditions: Preconditions,
-  ): Promise<{ readonly row: ResourceRow; readonly gone: boolean }>;
+    propagation?: PropagationPolicy,
+  ): Promise<Removal>;
+
+  /**
+   * Takes finalizers off an object that is being deleted, whoever they belong to, and keeps who did so and why. `orphan`
+   * stays: it comes off by itself, and without it the dependents would go too.
+   * @throws StatusError Conflict when the object is not being deleted.
+   */
+  forceDelete(scope: Scope, key: ResourceKey, preconditions: Preconditions, deed: ForcedDeed): Promise<Removal>;
 }
 
 export interface ResourceStore extends ResourceWrites {

@@ -1,5 +1,6 @@
 /**
- * PORT. Groups as those see them who look after them: how far they are, what was parked, and what is done to them by hand.
+ * PORT. Groups as those see them who look after them: how far they are, their dead letters, and what is done to them by
+ * hand.
  * Reasons are kept.
  */
 
@@ -21,8 +22,8 @@ export interface LanePlace {
 export interface LaneState extends LanePlace {
   readonly tenant: string;
   readonly member: bigint | undefined;
-  /** How many events of the stream are behind the confirmed one, of whatever lane. */
-  readonly lag: bigint;
+  /** How many events its stream has behind the confirmed one, of all lanes. A holder tells within 3 s what was of no concern. */
+  readonly streamLag: bigint;
   /** Since when something is delivered and not confirmed. */
   readonly unackedSince: Date | undefined;
 }
@@ -30,12 +31,14 @@ export interface LaneState extends LanePlace {
 export interface GroupState extends GroupIdentity {
   readonly group: bigint;
   readonly selection: string;
+  /** What of the selection failed over an event, and ended a member, the last time. */
+  readonly failure: { readonly message: string; readonly at: Date } | undefined;
   readonly createdAt: Date;
   /** Since when it has no members. */
   readonly idleSince: Date | undefined;
   readonly members: readonly { readonly member: bigint; readonly joinedAt: Date; readonly lanes: number }[];
-  /** The most that any of its streams is behind. */
-  readonly lag: bigint;
+  /** The most that any of its lanes has. */
+  readonly streamLag: bigint;
   readonly oldestUnacked: Date | undefined;
   readonly deadLetters: number;
 }
@@ -52,8 +55,8 @@ export interface GroupQuery {
 export interface WatchGroupTotals {
   readonly groups: number;
   readonly members: number;
-  /** The most that any of them is behind, in events. */
-  readonly lag: number;
+  /** The most that any of them has. */
+  readonly streamLag: number;
   /** How long something has been delivered at the most, and nothing confirmed. */
   readonly oldestUnackedSeconds: number;
   /** Counted to 10,000. */
@@ -86,11 +89,11 @@ export interface WatchGroupAdmin {
    */
   seek(group: bigint, to: 'earliest' | 'now' | ReadonlyMap<bigint, LogPoint>, act: AdminAct): Promise<void>;
   /**
-   * As if it were new: all lanes begin anew at the oldest event, and parked events are forgotten. Its members stay.
+   * As if it were new: all lanes begin anew at the oldest event, and dead letters are forgotten. Its members stay.
    * @throws {StatusError} NotFound when the group is gone.
    */
   reset(group: bigint, act: AdminAct): Promise<void>;
-  /** Members are ended; positions and parked events are gone. */
+  /** Members are ended; positions and dead letters are gone. */
   delete(group: bigint, act: AdminAct): Promise<boolean>;
 
   /** Drops groups that nobody has been a member of for so long, a few at a time. Returns how many in all. */

@@ -7,7 +7,7 @@
  * refused, a position is set by hand. What was delivered before is then counted as an attempt.
  */
 
-import type { Audience, GrantedTenants } from '#core/identity.ts';
+import type { Audience, GrantedTenants, TenantSet } from '#core/identity.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 
 /** Groups are the same when all of this is: two owners, or two audiences, never share one by its name. */
@@ -64,8 +64,15 @@ export interface AssignedLane extends HeldLane {
   readonly pauseMs: number;
   /** Another member waits for it: nothing more is to be delivered, and it is released once all is confirmed. */
   readonly isWanted: boolean;
-  /** Parked events of the lane that somebody asked to be delivered again. */
-  readonly retries: readonly DeadLetter[];
+  /** Dead letters of the lane that somebody asked to be delivered again, in the order of their ids. */
+  readonly retries: readonly Retry[];
+}
+
+/** A dead letter that is to be delivered again. */
+export interface Retry {
+  readonly id: bigint;
+  /** Rises whenever it is delivered, refused or asked for again. */
+  readonly fence: bigint;
 }
 
 /** What a holder tells of a lane. */
@@ -91,22 +98,39 @@ export interface Nack extends Ack {
  */
 export type AckResult = 'Acked' | 'Duplicate' | 'Fenced' | 'Unknown';
 
-/** Who acks: lanes of groups of others are Unknown. */
-export type GroupOwner = Pick<GroupIdentity, 'audience' | 'owner'>;
+/** Who acks: lanes of groups of others, and of tenants that it does not see, are Unknown. */
+export interface Acker extends Pick<GroupIdentity, 'audience' | 'owner'> {
+  readonly tenants: TenantSet;
+}
+
+/** The most dead letters of a group. Lanes that would have another one stand still. */
+export const MAX_DEAD_LETTERS = 10_000;
 
 /** An event that was delivered too often. */
-export interface DeadLetter {
-  readonly id: bigint;
+export interface DeadLetter extends Retry {
   readonly stream: bigint;
   readonly lane: number;
   readonly point: LogPoint;
   readonly tenant: string;
-  /** The data of the event's frame: a CloudEvent. */
+  /** A CloudEvent, without what is said of a delivery. */
   readonly event: string;
   readonly type: string;
+  /** How often it was delivered. */
   readonly attempts: number;
   readonly reason: string;
   readonly parkedAt: Date;
+}
+
+/** An event as it becomes a dead letter. */
+export type Parking = Omit<DeadLetter, 'id' | 'fence' | 'stream' | 'lane' | 'parkedAt'>;
+
+/** Parked: the lane goes on behind it. Fenced: the lane is not held any more. Full: see MAX_DEAD_LETTERS; nothing was done. */
+export type ParkingResult = 'Parked' | 'Fenced' | 'Full';
+
+/** A delivery of a dead letter. */
+export interface DeadLetterRef extends Retry {
+  readonly group: bigint;
+  readonly stream: bigint;
 }
 
 export interface GroupDeletion {
@@ -124,12 +148,20 @@ export interface WatchGroups {
    */
   join(request: JoinRequest): Promise<Membership>;
 
-  /**
-   * Keeps members alive; those that are not returned have lost everything. Lanes of members that are not alive any more,
-   * in the groups of these, are shared out; new streams get their lanes, and ended ones, all of which is confirmed in every
-   * lane, lose them.
-   */
+  /** Keeps members alive; those that are not returned have lost everything. Waits for nobody who settles a group. */
   renew(members: readonly bigint[], leaseMs: number): Promise<readonly bigint[]>;
+
+  /**
+   * Those of these groups that are to be settled: members are not alive any more, streams are new or ended, lanes were not
+   * handed over in time. Costs nothing by the lane while nothing changes.
+   */
+  unsettled(groups: readonly bigint[]): Promise<readonly bigint[]>;
+
+  /**
+   * Lanes of members that are not alive any more are shared out; new streams get their lanes, and ended ones, all of which is
+   * confirmed in every lane, lose them. Does nothing in a group that is settled, or has ended.
+   */
+  settle(group: bigint): Promise<void>;
 
   /** Of these groups those that were deleted. */
   deletions(groups: readonly bigint[]): Promise<readonly GroupDeletion[]>;
@@ -138,10 +170,13 @@ export interface WatchGroups {
   lanes(members: readonly bigint[]): Promise<readonly AssignedLane[]>;
 
   /**
-   * A text for each of these groups that has lanes: another one once anything was assigned, wanted, asked for again or set
-   * by hand in it. Costs little beside `lanes`.
+   * A number for each of these groups that lives: a higher one once anything was assigned, wanted, asked for again or set by
+   * hand in it. Costs nothing by the lane.
    */
-  shapes(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, string>>;
+  versions(groups: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>>;
+
+  /** Those of these groups that have lanes, whoever holds them. */
+  withLanes(groups: readonly bigint[]): Promise<ReadonlySet<bigint>>;
 
   /** Where these lanes are confirmed up to now, for those still held with this fence. */
   confirmedPoints(lanes: readonly HeldLane[]): Promise<readonly (HeldLane & { readonly confirmed: LogPoint })[]>;
@@ -152,29 +187,40 @@ export interface WatchGroups {
   /** Hands lanes over to who waits for them. A lane that nobody waits for any more stays with its holder, as it is. */
   release(lanes: readonly HeldLane[]): Promise<void>;
 
-  /** The member ends. What it was delivered and has not confirmed is delivered to others. */
-  leave(member: bigint, marks: readonly LaneMark[]): Promise<void>;
+  /**
+   * The members end, and their groups are settled, each once. What they were delivered and have not confirmed is delivered
+   * to others.
+   */
+  leave(members: readonly bigint[], marks: readonly LaneMark[]): Promise<void>;
+
+  /** Lanes begin anew at their holder: what was delivered on them can be confirmed no more. */
+  beginAnew(lanes: readonly HeldLane[]): Promise<void>;
 
   /** In the order of the acks. Cumulative: confirms everything of the lane up to the point. */
-  ack(owner: GroupOwner, acks: readonly Ack[]): Promise<readonly AckResult[]>;
+  ack(acker: Acker, acks: readonly Ack[]): Promise<readonly AckResult[]>;
 
   /** In the order of the nacks. The lane begins anew behind its last ack, after the delay. */
-  nack(owner: GroupOwner, nacks: readonly Nack[]): Promise<readonly AckResult[]>;
+  nack(acker: Acker, nacks: readonly Nack[]): Promise<readonly AckResult[]>;
 
-  /** Takes an event out of its lane, which goes on behind it. False when the lane is not held any more. */
-  park(lane: HeldLane, letter: Omit<DeadLetter, 'id' | 'stream' | 'lane' | 'parkedAt'>): Promise<boolean>;
+  /** Keeps what of the group's selection failed over an event. */
+  noteFailure(group: bigint, message: string): Promise<void>;
 
-  /** A parked event was delivered again and is confirmed: it is forgotten. */
-  ackDeadLetters(
-    owner: GroupOwner,
-    letters: readonly { readonly group: bigint; readonly id: bigint }[],
-  ): Promise<readonly AckResult[]>;
+  /** Makes an event of a lane a dead letter. */
+  park(lane: HeldLane, event: Parking): Promise<ParkingResult>;
 
-  /** A parked event was delivered again and refused: it stays parked, and is not in `retries` until it is asked for again. */
-  nackDeadLetters(
-    owner: GroupOwner,
-    letters: readonly { readonly group: bigint; readonly id: bigint }[],
-  ): Promise<readonly AckResult[]>;
+  /**
+   * Dead letters that are about to be delivered again to a member, in the order of their ids: of those with these fences the
+   * first, up to 4 MiB of them, at least one. Counted as delivered; their fences have risen. After three deliveries without
+   * an answer one is not given any more until it is asked for again; nor are those of lanes that the member does not hold,
+   * or that another one waits for.
+   */
+  deliverDeadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[]>;
+
+  /** Dead letters were delivered again and are confirmed: they are forgotten. Fenced: another delivery followed. */
+  ackDeadLetters(acker: Acker, letters: readonly DeadLetterRef[]): Promise<readonly AckResult[]>;
+
+  /** Dead letters were delivered again and refused: they stay, and are in no `retries` until they are asked for again. */
+  nackDeadLetters(acker: Acker, letters: readonly DeadLetterRef[]): Promise<readonly AckResult[]>;
 
   /** Calls back soon after anything was assigned, wanted or set in any group, and at least every few seconds. */
   onChange(listener: (group: bigint | undefined) => void, signal: AbortSignal): void;

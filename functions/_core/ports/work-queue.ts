@@ -156,8 +156,16 @@ export interface WorkUpkeep {
   reportAlive(controllers: readonly string[]): Promise<void>;
   /** Gives objects that lack an item one, so that all of them are looked at: complete, page by page. */
   fillItems(controller: string): Promise<void>;
-  /** Tells of deletions that wait for a finalizer that no running controller takes off. */
-  reportMissingControllers(): Promise<void>;
+  /** Tells of deletions what they wait for, once they have lasted a minute. */
+  reportBlockedDeletions(): Promise<void>;
+  /**
+   * Looks at objects whose owners or dependents have changed, in one small transaction: dependents without an owner are
+   * deleted, owners that waited for them end.
+   * @returns how many changes are done with; 0: there is nothing to do, or somebody else holds what it needs.
+   */
+  collect(): Promise<number>;
+  /** Finds dependents without an owner that nobody has told of: complete, page by page. */
+  sweepOwners(): Promise<void>;
   /** Forgets events that are old. */
   expireEvents(): Promise<void>;
   /** Of this installation, in all markers. */

@@ -2,21 +2,25 @@
 
 import type { JsonObject, JsonValue } from '#core/json.ts';
 import type { GroupState, LanePlace, LaneState } from '#core/ports/watch-group-admin.ts';
-import type { DeadLetter } from '#core/ports/watch-groups.ts';
+import { type DeadLetter, MAX_DEAD_LETTERS } from '#core/ports/watch-groups.ts';
 
 export function groupAnswer(group: GroupState): JsonObject {
-  const { name, owner, tenants, selection, createdAt, idleSince, members, lag, oldestUnacked, deadLetters } = group;
+  const { name, owner, tenants, selection, failure, createdAt, idleSince, members } = group;
+  const { streamLag, oldestUnacked, deadLetters } = group;
   return {
     name,
     owner,
     tenants: tenants === '*' ? '*' : [...tenants],
     selection,
+    ...(failure && { failure: { message: failure.message, at: failure.at.toISOString() } }),
     createdAt: createdAt.toISOString(),
     ...(idleSince && { idleSince: idleSince.toISOString() }),
     members: members.length,
-    lag: Number(lag),
+    streamLag: Number(streamLag),
     ...(oldestUnacked && { oldestUnacked: oldestUnacked.toISOString() }),
     deadLetters,
+    // Lanes that would have another one stand still.
+    ...(deadLetters >= MAX_DEAD_LETTERS && { deadLettersFull: true }),
   };
 }
 
@@ -29,22 +33,22 @@ export function membersAnswer({ members }: GroupState): JsonValue {
 }
 
 export function laneAnswer(state: LaneState): JsonObject {
-  const { tenant, member, lag, unackedSince } = state;
+  const { tenant, member, streamLag, unackedSince } = state;
   return {
     lane: laneText(state),
     tenant,
     ...(member !== undefined && { member: String(member) }),
-    lag: Number(lag),
+    streamLag: Number(streamLag),
     ...(unackedSince && { unackedSince: unackedSince.toISOString() }),
   };
 }
 
-export function deadLetterAnswer(letter: DeadLetter): JsonObject {
-  const { id, tenant, point, type, attempts, reason, parkedAt, event } = letter;
+export function deadLetterAnswer(deadLetter: DeadLetter): JsonObject {
+  const { id, tenant, point, type, attempts, reason, parkedAt, event } = deadLetter;
   return {
     id: String(id),
     tenant,
-    lane: laneText(letter),
+    lane: laneText(deadLetter),
     seq: String(point.seq),
     type,
     attempts,

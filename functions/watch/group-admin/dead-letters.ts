@@ -1,4 +1,4 @@
-/** Parked events of a group: seen, delivered again, given up. */
+/** Dead letters of a group: seen, delivered again, given up. */
 
 import { StatusError } from '#core/status-error.ts';
 import { deadLetterAnswer } from '#functions/watch/group-admin/answers.ts';

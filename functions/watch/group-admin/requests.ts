@@ -12,9 +12,9 @@ import { listParameter, visibleTenants } from '#functions/watch/watch-request.ts
 import type { HttpEnv } from '#http/app.ts';
 import { assertFields, readJsonBody } from '#http/json-body.ts';
 import { integerParameter, textParameter } from '#http/query.ts';
+import { isPlainText, reasonOf } from '#http/reason.ts';
 
 const MAX_OWNER_CHARACTERS = 253;
-const MAX_REASON_CHARACTERS = 500;
 const ID = /^(?:0|[1-9][0-9]{0,17})$/;
 
 /** Names a group as `GET /watch/v1/events` does; an admin may name another `owner`. @throws {StatusError} BadRequest; NotFound. */
@@ -72,17 +72,7 @@ export async function readAct(
 ): Promise<{ readonly act: AdminAct; readonly body: JsonObject }> {
   const body = await readJsonBody(c, 'application/json');
   assertFields(body, [...fields, 'reason'], 'the body');
-  const { reason } = body;
-  if (typeof reason !== 'string' || !isPlainText(reason, MAX_REASON_CHARACTERS)) {
-    throw badRequest(
-      `the body needs a "reason", which is kept: a text of 1 to ${MAX_REASON_CHARACTERS} characters in one line`,
-    );
-  }
-  return { act: { by: c.get('caller').subject, reason }, body };
-}
-
-function isPlainText(text: string, maxCharacters: number): boolean {
-  return text.trim() !== '' && text.length <= maxCharacters && text.isWellFormed() && !/[\0-\x1f\x7f]/.test(text);
+  return { act: { by: c.get('caller').subject, reason: reasonOf(body) }, body };
 }
 
 function badRequest(message: string): StatusError {

@@ -5,7 +5,7 @@
 
 import { seesTenant, SHARED_TENANT, visibleTo, type Caller, type GrantedTenants } from '#core/identity.ts';
 import type { GroupIdentity } from '#core/ports/watch-groups.ts';
-import { StatusError } from '#core/status-error.ts';
+import { MissingRight } from '#http/authorize.ts';
 
 type Owned = Pick<GroupIdentity, 'tenants' | 'owner' | 'name'>;
 
@@ -19,8 +19,7 @@ export function seesGroup(caller: Caller, { owner, tenants }: Owned): boolean {
 export function assertMayAct(caller: Caller, { name }: Owned): void {
   if (isAdmin(caller)) return;
   const roles = caller.roles.length > 0 ? caller.roles.join(', ') : 'none';
-  throw new StatusError(
-    'Forbidden',
+  throw new MissingRight(
     `${JSON.stringify(caller.subject)} (roles: ${roles}) may not change the group "${name}": admins of its tenants do; ` +
       'its members move it by their acks',
     { details: { name } },

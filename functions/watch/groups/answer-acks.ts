@@ -3,7 +3,8 @@
 import type { Context } from 'hono';
 
 import type { Acked, AckTokens } from '#core/ack-token.ts';
-import type { Ack, AckResult, GroupOwner, Nack, WatchGroups } from '#core/ports/watch-groups.ts';
+import { type Audience, visibleTo } from '#core/identity.ts';
+import type { Ack, Acker, AckResult, Nack, WatchGroups } from '#core/ports/watch-groups.ts';
 import { StatusError } from '#core/status-error.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { readJsonBody } from '#http/json-body.ts';
@@ -17,14 +18,14 @@ export interface AnswerAcksDeps {
   readonly onFencedAcks: (count: number) => void;
 }
 
-type Letter = Extract<Acked, { of: 'letter' }>;
+type DeadLetterAck = Extract<Acked, { of: 'deadLetter' }>;
 
 /** A token of a key that is not kept any more is as good as one of an older fence: what it was of comes again. */
 interface Opened<Lane extends Ack> {
   readonly lanes: readonly Lane[];
-  readonly letters: readonly Letter[];
+  readonly deadLetters: readonly DeadLetterAck[];
   /** What becomes of each token, in their order. */
-  merge(lanes: readonly AckResult[], letters: readonly AckResult[]): readonly AckResult[];
+  merge(lanes: readonly AckResult[], deadLetters: readonly AckResult[]): readonly AckResult[];
 }
 
 /**
@@ -32,7 +33,8 @@ interface Opened<Lane extends Ack> {
  * Fenced when all are, NotFound when all are Unknown: then nothing was done.
  */
 export async function answerAcks(deps: AnswerAcksDeps, c: Context<HttpEnv>): Promise<Response> {
-  const { audience, subject } = c.get('caller');
+  const caller = c.get('caller');
+  const { audience } = caller;
   const { acks, nacks } = parseAckRequest(await readJsonBody(c, 'application/json'));
   const open = (token: string, path: string): Acked | undefined => openToken(deps.ackTokens, token, audience, path);
   const opened = sort(acks.map((token, index) => open(token, `acks[${index}]`)));
@@ -42,41 +44,42 @@ export async function answerAcks(deps: AnswerAcksDeps, c: Context<HttpEnv>): Pro
       return acked?.of === 'lane' ? { ...acked, delayMs } : acked;
     }),
   );
-  const owner = { audience, owner: subject };
-  const results = [...(await confirm(deps, owner, opened)), ...(await refuse(deps, owner, refused))];
+  const acker = { audience, owner: caller.subject, tenants: visibleTo(caller).tenants };
+  const results = [...(await confirm(deps, acker, opened)), ...(await refuse(deps, acker, refused))];
   deps.onFencedAcks(results.filter((result) => result === 'Fenced').length);
   return c.json({ results: answersOf(results) });
 }
 
 async function confirm(
   { hub, groups }: AnswerAcksDeps,
-  owner: GroupOwner,
-  { lanes, letters, merge }: Opened<Ack>,
+  acker: Acker,
+  { lanes, deadLetters, merge }: Opened<Ack>,
 ): Promise<readonly AckResult[]> {
-  const [ofLanes, ofLetters] = await Promise.all([groups.ack(owner, lanes), groups.ackDeadLetters(owner, letters)]);
+  const [ofLanes, ofDeadLetters] = await Promise.all([
+    groups.ack(acker, lanes),
+    groups.ackDeadLetters(acker, deadLetters),
+  ]);
   hub.groups.confirmed(lanes.filter((_, index) => ofLanes[index] === 'Acked'));
-  hub.groups.lettersDone(letters.filter((_, index) => ofLetters[index] === 'Acked'));
-  return merge(ofLanes, ofLetters);
+  hub.groups.deadLettersDone(deadLetters.filter((_, index) => ofDeadLetters[index] === 'Acked'));
+  return merge(ofLanes, ofDeadLetters);
 }
 
 async function refuse(
   { hub, groups }: AnswerAcksDeps,
-  owner: GroupOwner,
-  { lanes, letters, merge }: Opened<Nack>,
+  acker: Acker,
+  { lanes, deadLetters, merge }: Opened<Nack>,
 ): Promise<readonly AckResult[]> {
   if (lanes.length > 0) await hub.groups.noteDeliveries();
-  const [ofLanes, ofLetters] = await Promise.all([groups.nack(owner, lanes), groups.nackDeadLetters(owner, letters)]);
+  const [ofLanes, ofDeadLetters] = await Promise.all([
+    groups.nack(acker, lanes),
+    groups.nackDeadLetters(acker, deadLetters),
+  ]);
   hub.groups.begunAnew(lanes.filter((_, index) => ofLanes[index] === 'Acked'));
-  hub.groups.lettersDone(letters.filter((_, index) => ofLetters[index] === 'Acked'));
-  return merge(ofLanes, ofLetters);
+  hub.groups.deadLettersDone(deadLetters.filter((_, index) => ofDeadLetters[index] === 'Acked'));
+  return merge(ofLanes, ofDeadLetters);
 }
 
-function openToken(
-  tokens: AckTokens,
-  token: string,
-  audience: GroupOwner['audience'],
-  path: string,
-): Acked | undefined {
+function openToken(tokens: AckTokens, token: string, audience: Audience, path: string): Acked | undefined {
   const opened = tokens.open(token, audience);
   if (opened === 'malformed') {
     throw new StatusError('BadRequest', `${path} is no ack token of this listener; send the id of an event as it came`);
@@ -85,15 +88,15 @@ function openToken(
 }
 
 function sort<Lane extends Ack>(
-  opened: readonly ((Lane & { readonly of: 'lane' }) | Letter | undefined)[],
+  opened: readonly ((Lane & { readonly of: 'lane' }) | DeadLetterAck | undefined)[],
 ): Opened<Lane> {
   const lanes = opened.filter((acked) => acked?.of === 'lane');
-  const letters = opened.filter((acked) => acked?.of === 'letter');
+  const deadLetters = opened.filter((acked) => acked?.of === 'deadLetter');
   return {
     lanes,
-    letters,
-    merge(ofLanes, ofLetters) {
-      const next = { lane: ofLanes.values(), letter: ofLetters.values() };
+    deadLetters,
+    merge(ofLanes, ofDeadLetters) {
+      const next = { lane: ofLanes.values(), deadLetter: ofDeadLetters.values() };
       return opened.map((acked) => (acked ? (next[acked.of].next().value ?? 'Unknown') : 'Fenced'));
     },
   };

@@ -1,39 +1,53 @@
 /**
  * The members of groups in this process, together: one call renews all of them, one asks for their lanes, one stores
- * their marks, one asks for the acks that other processes took.
+ * their marks, one asks for the acks that other processes took. Their groups are settled one by one, beside all that.
  */
 
+import type { CursorKeyRing } from '#core/ports/cursor-keys.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
-import type { HeldLane, LaneMark, WatchGroups } from '#core/ports/watch-groups.ts';
+import { isUnavailable } from '#core/status-error.ts';
+import type { DeadLetter, DeadLetterRef, HeldLane, Parking, Retry, WatchGroups } from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/groups/slots.ts';
+import { Slots } from '#functions/watch/slots.ts';
 import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
+import { Leaving } from '#functions/watch/groups/leaving.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
-import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
+import { TokenAge } from '#functions/watch/groups/token-age.ts';
 import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
-export interface CoordinatorDeps extends Omit<GroupKeeper, 'slots' | 'heldRuns' | 'park' | 'reload' | 'ended'> {
+export interface CoordinatorDeps extends Omit<
+  GroupKeeper,
+  'slots' | 'heldRuns' | 'park' | 'deadLetters' | 'reload' | 'ended' | 'onFilterFailed'
+> {
+  readonly onFilterError: () => void;
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
+  /** A group has as many dead letters as it may have: lanes of it stand still. Told once a minute while it is so. */
+  readonly onDeadLettersFull: (group: bigint) => void;
 }
 
 /** A renewal that fails is made again twice before it is too late. */
 export const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
+/** Lanes of who died are with others this long after its lease. */
+const SETTLE_MS = 2_000;
 const TICK_MS = 100;
 const DELIVERED_MARKS_MS = 250;
 /** What is of no concern to a group moves its position this often. */
 const MOVED_MARKS_MS = 3_000;
 /** At once, for all lanes that are behind. */
 const MAX_READS = 16;
-const PARK_RETRY_MS = 1_000;
+const RETRY_MS = 1_000;
+/** A lane stands still until there is room for another dead letter. */
+const FULL_RETRY_MS = 5_000;
+const FULL_TOLD_MS = 60_000;
 
 export interface ConfirmedLane extends HeldLane {
   readonly point: LogPoint;
@@ -43,12 +57,18 @@ export class GroupCoordinator {
   readonly keeper: GroupKeeper;
   readonly #deps: CoordinatorDeps;
   readonly #sessions = new GroupSessions();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #leaving: Leaving;
   readonly #lifetime = new AbortController();
-  readonly #jobs: Readonly<Record<'renew' | 'mark' | 'look', Job>>;
+  readonly #jobs: Readonly<Record<'renew' | 'settle' | 'mark' | 'look' | 'reseal', Job>>;
   readonly #assignments: Assignments;
   readonly #ticker: NodeJS.Timeout;
+  /** By group. */
+  readonly #fullToldAtMs = new Map<bigint, number>();
+  readonly #tokenAge = new TokenAge();
+  /** Ack tokens from before this moment may open no more. */
+  #outdatedBeforeMs = -Infinity;
   #renewedAtMs = 0;
+  #settledAtMs = 0;
   #markedAtMs = 0;
   #movedAtMs = 0;
 
@@ -58,20 +78,24 @@ export class GroupCoordinator {
       ...deps,
       slots: new Slots(MAX_READS),
       heldRuns: new HeldRuns(),
-      park: (lane, letter) => this.#park(lane, letter),
+      park: (lane, parking) => this.#park(lane, parking),
+      deadLetters: (member, retries) => this.#deadLetters(member, retries),
       reload: (group) => this.#assignments.reload([group]),
       ended: (member) => this.#ended(member),
+      onFilterFailed: (group, message) => void this.#filterFailed(group, message),
     };
     const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
     this.#jobs = {
       renew: job(() => this.#renew()),
+      settle: job(() => this.#settle()),
       mark: job(() => this.#mark()),
       look: job(() => this.#look()),
+      reseal: job(() => this.#reseal()),
     };
     const { signal } = this.#lifetime;
+    this.#leaving = new Leaving({ ...deps, marked: () => this.noteDeliveries() });
     this.#assignments = new Assignments({ ...deps, sessions: this.#sessions }, signal);
-    // A new tenant's lanes are made by a renewal.
-    deps.streams.onChange(() => this.#jobs.renew.ask(), signal);
+    deps.streams.onChange(() => this.#jobs.settle.ask(), signal);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
   }
 
@@ -91,9 +115,9 @@ export class GroupCoordinator {
     await this.#jobs.mark.made();
   }
 
-  /** Parked events that were delivered again are done with, for better or worse. */
-  lettersDone(letters: readonly { readonly group: bigint; readonly id: bigint }[]): void {
-    for (const { group, id } of letters) for (const session of this.#sessions.of(group)) session.letterDone(id);
+  /** These deliveries of dead letters are done with, for better or worse. */
+  deadLettersDone(delivered: readonly DeadLetterRef[]): void {
+    for (const each of delivered) for (const session of this.#sessions.of(each.group)) session.deadLetterDone(each);
   }
 
   /** These lanes have begun anew. */
@@ -102,12 +126,20 @@ export class GroupCoordinator {
     this.#assignments.reload(lanes.map(({ group }) => group));
   }
 
+  /** Keys have changed: what members cannot ack any more is delivered again. */
+  keysChanged(ring: CursorKeyRing, previous: CursorKeyRing): void {
+    const beforeMs = this.#tokenAge.outdatedBefore(ring, previous, performance.now());
+    if (beforeMs === undefined) return;
+    this.#outdatedBeforeMs = beforeMs;
+    this.#jobs.reseal.ask();
+  }
+
   /** The sessions have ended; resolves when their lanes are free for others, or it was tried. */
   async stop(): Promise<void> {
     clearInterval(this.#ticker);
     this.#lifetime.abort();
     for (const job of [this.#assignments, ...Object.values(this.#jobs)]) job.stop();
-    await Promise.all(this.#leaving);
+    await this.#leaving.done();
   }
 
   #tick(): void {
@@ -119,11 +151,13 @@ export class GroupCoordinator {
       this.#renewedAtMs = nowMs;
       this.#jobs.renew.ask();
     }
+    if (nowMs - this.#settledAtMs >= SETTLE_MS) this.#jobs.settle.ask();
     if (nowMs - this.#markedAtMs >= DELIVERED_MARKS_MS) {
       this.#markedAtMs = nowMs;
       this.#jobs.mark.ask();
     }
     this.#jobs.look.ask();
+    this.#jobs.reseal.tick();
     this.#assignments.tick();
   }
 
@@ -139,6 +173,17 @@ export class GroupCoordinator {
       else if (session) ended.push(session);
     }
     if (ended.length > 0) await this.#end(ended);
+  }
+
+  /** A statement for each group: none waits for all of them, and one that fails holds up no other. */
+  async #settle(): Promise<void> {
+    this.#settledAtMs = performance.now();
+    const failures: unknown[] = [];
+    for (const group of await this.#deps.groups.unsettled(this.#sessions.groups)) {
+      if (this.#lifetime.signal.aborted) return;
+      await this.#deps.groups.settle(group).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Their memberships are over, in the database. */
@@ -167,19 +212,66 @@ export class GroupCoordinator {
     this.confirmed(points.map(({ confirmed, ...held }) => ({ ...held, point: confirmed })));
   }
 
-  async #park(lane: Lane, letter: ParkedEvent): Promise<void> {
+  async #reseal(): Promise<void> {
+    const beforeMs = this.#outdatedBeforeMs;
+    await this.noteDeliveries();
+    const sessions = this.#sessions.all;
+    const lanes = sessions.flatMap((session) => session.lanes.awaited(beforeMs));
+    await this.#deps.groups.beginAnew(lanes);
+    this.begunAnew(lanes);
+    const withDeadLetters = sessions.filter((session) => session.lanes.deadLetters.forgetSent(beforeMs));
+    this.#assignments.reload(withDeadLetters.map(({ membership }) => membership.group));
+  }
+
+  async #park(lane: Lane, parking: Parking): Promise<void> {
     try {
-      if (await this.#deps.groups.park(lane.held, letter)) {
-        lane.parked(letter.point);
+      const result = await this.#deps.groups.park(lane.held, parking);
+      if (result === 'Parked') {
+        lane.parked(parking.point);
         return;
       }
-      lane.hasBegunAnew = true;
-      this.#assignments.reload([lane.held.group]);
+      if (result === 'Full') {
+        this.#tellFull(lane.held.group);
+        await pause(FULL_RETRY_MS, this.#lifetime.signal);
+      } else {
+        lane.hasBegunAnew = true;
+        this.#assignments.reload([lane.held.group]);
+      }
     } catch (error) {
-      this.#deps.onError(error);
-      await pause(PARK_RETRY_MS, this.#lifetime.signal);
+      await this.#failed(error);
     }
     lane.notParked();
+  }
+
+  async #filterFailed(group: bigint, message: string): Promise<void> {
+    this.#deps.onFilterError();
+    await this.#deps.groups.noteFailure(group, message).catch((error: unknown) => {
+      if (!isUnavailable(error)) this.#deps.onError(error);
+    });
+  }
+
+  #tellFull(group: bigint): void {
+    const nowMs = performance.now();
+    if (nowMs - (this.#fullToldAtMs.get(group) ?? -Infinity) < FULL_TOLD_MS) return;
+    this.#fullToldAtMs.set(group, nowMs);
+    this.#deps.onDeadLettersFull(group);
+  }
+
+  async #deadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined> {
+    try {
+      return await this.#deps.groups.deliverDeadLetters(member, retries);
+    } catch (error) {
+      await this.#failed(error);
+      // They may have been counted as delivered, with other fences.
+      const session = this.#sessions.find(member);
+      if (session) this.#assignments.reload([session.membership.group]);
+      return undefined;
+    }
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    if (!isUnavailable(error)) this.#deps.onError(error);
+    await pause(RETRY_MS, this.#lifetime.signal);
   }
 
   #ended(member: bigint): void {
@@ -187,19 +279,6 @@ export class GroupCoordinator {
     if (!session) return;
     this.#sessions.remove(session);
     const marks = session.lanes.takeMarks(true).map(({ mark }) => mark);
-    const leaving = this.#leave(member, marks);
-    this.#leaving.add(leaving);
-    void leaving.then(() => this.#leaving.delete(leaving));
-  }
-
-  async #leave(member: bigint, marks: readonly LaneMark[]): Promise<void> {
-    try {
-      // Behind those that are on their way: what they say of its lanes would come too late.
-      await this.noteDeliveries();
-      await this.#deps.groups.leave(member, marks);
-    } catch (error) {
-      // A lease that cannot be given back ends by itself.
-      this.#deps.onError(error);
-    }
+    this.#leaving.add(member, marks);
   }
 }

@@ -54,7 +54,7 @@ export async function joinGroup(
     hub.assertRunning();
   } catch (error) {
     giveBack();
-    await groups.leave(membership.member, []);
+    await groups.leave([membership.member], []);
     throw error;
   }
   const { sink, answer } = transport.open(c.env as never, headers, {
@@ -67,6 +67,7 @@ export async function joinGroup(
     membership,
     audience,
     tenants,
+    tenantsAreNamed,
     selection,
     limits,
     ackWaitMs,

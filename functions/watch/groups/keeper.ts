@@ -4,11 +4,10 @@ import type { AckTokens } from '#core/ack-token.ts';
 import type { Audience, TenantSet } from '#core/identity.ts';
 import type { EventLog } from '#core/ports/event-log.ts';
 import type { SseSink } from '#core/ports/sse.ts';
-import type { Membership } from '#core/ports/watch-groups.ts';
+import type { DeadLetter, Membership, Parking, Retry } from '#core/ports/watch-groups.ts';
 import type { Lane, LaneLimits } from '#functions/watch/groups/lane.ts';
-import type { ParkedEvent } from '#functions/watch/groups/parked-event.ts';
 import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import type { Slots } from '#functions/watch/groups/slots.ts';
+import type { Slots } from '#functions/watch/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { Tails } from '#functions/watch/tails.ts';
 
@@ -20,14 +19,17 @@ export interface GroupKeeper {
   /** Reads of the log that lanes need which are behind. */
   readonly slots: Slots;
   readonly heldRuns: HeldRuns;
-  /** Takes an event out of its lane; resolves when it is, or when the lane is not held any more. Never rejects. */
-  park(lane: Lane, letter: ParkedEvent): Promise<void>;
+  /** Makes an event of a lane a dead letter; resolves when it is, or is not to be now. Never rejects. */
+  park(lane: Lane, parking: Parking): Promise<void>;
+  /** See `WatchGroups.deliverDeadLetters`. Undefined when they cannot be had for now, some time later. Never rejects. */
+  deadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined>;
   /** Something may have changed: the lanes of the group are looked at. */
   reload(group: bigint): void;
   /** The session has ended: its lanes are for others. */
   ended(member: bigint): void;
   onRedelivery(): void;
-  onFilterError(): void;
+  /** The selection of the group failed over an event. */
+  onFilterFailed(group: bigint, message: string): void;
   onIsolationViolation(stream: bigint): void;
   onError(error: unknown): void;
 }
@@ -38,6 +40,8 @@ export interface GroupSessionDeps {
   readonly membership: Membership;
   readonly audience: Audience;
   readonly tenants: TenantSet;
+  /** By the client, one by one. */
+  readonly tenantsAreNamed: boolean;
   readonly selection: Selection;
   readonly limits: LaneLimits;
   readonly ackWaitMs: number;

@@ -10,7 +10,7 @@ import type { AssignedLane, HeldLane } from '#core/ports/watch-groups.ts';
 export interface LaneLimits {
   /** The most events that are delivered and not acked. */
   readonly window: number;
-  /** An event is delivered this often, then it is parked. */
+  /** An event is delivered this often, then it is parked: it becomes a dead letter. */
   readonly maxAttempts: number;
 }
 
@@ -46,7 +46,6 @@ export class Lane {
   /** Ascending. */
   readonly #deliveredBefore: readonly bigint[];
   readonly #unacked: (Delivery & { readonly point: LogPoint })[] = [];
-  readonly #letters = new Map<bigint, Delivery>();
   #isPlaced: boolean;
   #isParking = false;
   #awaitsRest = false;
@@ -82,11 +81,7 @@ export class Lane {
   }
 
   get oldestUnacked(): Delivery | undefined {
-    const [oldest] = this.#unacked;
-    return [...this.#letters.values()].reduce(
-      (a, b) => (a && a.index < b.index ? a : b),
-      oldest as Delivery | undefined,
-    );
+    return this.#unacked[0];
   }
 
   /** Nothing more is delivered on it. */
@@ -94,16 +89,11 @@ export class Lane {
     return this.isReleasing || this.hasBegunAnew;
   }
 
-  /** Whether events of the lane itself are unacked; parked ones that are delivered again are beside it. */
-  get hasUnacked(): boolean {
-    return this.#unacked.length > 0;
-  }
-
   get unackedCount(): number {
-    return this.#unacked.length + this.#letters.size;
+    return this.#unacked.length;
   }
 
-  /** Nothing is on its way: it can be handed over. */
+  /** Nothing of it is on its way. */
   get isAtRest(): boolean {
     return this.unackedCount === 0 && !this.#isParking;
   }
@@ -161,7 +151,7 @@ export class Lane {
     this.#unacked.push({ point, index, atMs: nowMs });
   }
 
-  /** Nothing more is delivered until all of the lane itself is acked: something is. */
+  /** Nothing more is delivered until all is acked: something is not. */
   awaitRest(): void {
     this.#awaitsRest = true;
   }
@@ -195,22 +185,6 @@ export class Lane {
     if (point.seq > this.#storedSeq) this.#storedSeq = point.seq;
     this.passTo(point);
     return count;
-  }
-
-  /** Whether a parked event was not delivered again since the lane began anew. */
-  isNewLetter(id: bigint): boolean {
-    return !this.#letters.has(id);
-  }
-
-  deliverLetter(id: bigint, index: number, nowMs: number): void {
-    this.#letters.set(id, { index, atMs: nowMs });
-  }
-
-  /** Those that nobody asks for any more are confirmed, or were skipped. Returns how many. */
-  keepLetters(isKept: (id: bigint) => boolean): number {
-    const gone = [...this.#letters.keys()].filter((id) => !isKept(id));
-    for (const id of gone) this.#letters.delete(id);
-    return gone.length;
   }
 
   /** What the database is to know of deliveries; each once. */

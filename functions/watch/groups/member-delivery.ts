@@ -1,21 +1,24 @@
 /**
- * What one member is delivered: events of the lanes that it holds and parked events that were asked for again, as fast
+ * What one member is delivered: events of the lanes that it holds and dead letters that were asked for again, as fast
  * as the client takes and acks them.
  */
 
 import type { EventType, StreamEvent } from '#core/event.ts';
 import { seesTenant } from '#core/identity.ts';
 import type { LogPoint, LogRange } from '#core/ports/event-log.ts';
-import type { AssignedLane, DeadLetter, HeldLane } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, DeadLetter, HeldLane, Retry } from '#core/ports/watch-groups.ts';
 import { StatusError } from '#core/status-error.ts';
 import type { GroupSessionDeps } from '#functions/watch/groups/keeper.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
 import { MemberLanes } from '#functions/watch/groups/member-lanes.ts';
 import type { MemberWriter } from '#functions/watch/groups/member-writer.ts';
-import { parkedEvent } from '#functions/watch/groups/parked-event.ts';
+import { parkingOf } from '#functions/watch/groups/parking.ts';
 import { StreamReading, type StreamReadingDeps } from '#functions/watch/groups/stream-reading.ts';
 
-export interface MemberDeliveryDeps extends Pick<GroupSessionDeps, 'keeper' | 'selection' | 'limits' | 'tenants'> {
+export interface MemberDeliveryDeps extends Pick<
+  GroupSessionDeps,
+  'keeper' | 'membership' | 'selection' | 'limits' | 'tenants'
+> {
   readonly writer: MemberWriter;
   /** Sends what was written, or ends the member, if it may not be sent any more. */
   flush(): void;
@@ -25,14 +28,16 @@ export interface MemberDeliveryDeps extends Pick<GroupSessionDeps, 'keeper' | 's
 
 /** Over all lanes, a member is sent at most this many windows of unacked events. */
 const WINDOWS_PER_MEMBER = 64;
+/** Dead letters that are asked for at once. */
+const MAX_ASKED = 100;
 
 export class MemberDelivery {
   readonly lanes: MemberLanes;
   readonly #deps: MemberDeliveryDeps;
   /** There may be something to deliver. */
   readonly #due = new Set<StreamReading>();
-  /** Parked events that are asked for again, by id. */
-  readonly #letters = new Map<bigint, { readonly lane: Lane; readonly letter: DeadLetter }>();
+  /** Dead letters are on their way from the database: they go ahead of all that could be delivered meanwhile. */
+  #isAsking = false;
   #isPumping = false;
   #isStopped = false;
 
@@ -67,14 +72,6 @@ export class MemberDelivery {
   /** Takes lanes; those that it does not hold any more were dropped before. */
   take(assigned: readonly AssignedLane[], ranges: ReadonlyMap<bigint, LogRange>): void {
     this.lanes.take(assigned, ranges, performance.now());
-    this.#letters.clear();
-    for (const each of assigned) {
-      const lane = each.retries.length > 0 ? this.lanes.find(each) : undefined;
-      if (!lane) continue;
-      for (const letter of each.retries) {
-        if (lane.isNewLetter(letter.id)) this.#letters.set(letter.id, { lane, letter });
-      }
-    }
     this.pumpAll();
   }
 
@@ -83,9 +80,8 @@ export class MemberDelivery {
     if (lane && this.lanes.confirm(lane, point)) this.#pumpAlso(this.lanes.reading(held));
   }
 
-  letterDone(id: bigint): void {
-    this.#letters.delete(id);
-    if (this.lanes.letterDone(id)) this.pumpAll();
+  deadLetterDone(delivered: Retry): void {
+    if (this.lanes.deadLetters.done(delivered)) this.pumpAll();
   }
 
   /** Delivers what can be delivered. */
@@ -93,7 +89,7 @@ export class MemberDelivery {
     if (this.#isPumping || this.#isStopped) return;
     this.#isPumping = true;
     try {
-      this.#deliverLetters();
+      this.#askDeadLetters();
       for (const reading of this.#due) {
         if (this.#isFull) break;
         this.#due.delete(reading);
@@ -117,8 +113,12 @@ export class MemberDelivery {
   }
 
   get #isFull(): boolean {
-    if (this.#isStopped || this.#deps.writer.isFull) return true;
-    return this.lanes.unackedCount >= this.#deps.limits.window * WINDOWS_PER_MEMBER;
+    return this.#isStopped || this.#isAsking || this.#deps.writer.isFull || this.#room <= 0;
+  }
+
+  /** How much more the client may be sent before it acks. */
+  get #room(): number {
+    return this.#deps.limits.window * WINDOWS_PER_MEMBER - this.lanes.unackedCount;
   }
 
   #pumpAlso(reading: StreamReading | undefined): void {
@@ -127,7 +127,7 @@ export class MemberDelivery {
   }
 
   #deliver(lane: Lane, event: StreamEvent, type: EventType): void {
-    this.#assertIsolated(lane, event);
+    this.#assertIsolated(lane, event.subject.tenant);
     if (lane.isSpent(event.seq)) {
       this.#park(lane, event, type);
       return;
@@ -138,29 +138,54 @@ export class MemberDelivery {
   }
 
   #park(lane: Lane, event: StreamEvent, type: EventType): void {
-    if (lane.hasUnacked) {
+    if (lane.unackedCount > 0) {
       lane.awaitRest();
       return;
     }
     lane.beginParking();
-    const letter = parkedEvent(lane, event, type);
-    void this.#deps.keeper.park(lane, letter).then(() => this.#pumpAlso(this.lanes.reading(lane.held)));
+    const parking = parkingOf(lane, event, type);
+    void this.#deps.keeper.park(lane, parking).then(() => this.#pumpAlso(this.lanes.reading(lane.held)));
   }
 
-  #deliverLetters(): void {
-    for (const [id, { lane, letter }] of this.#letters) {
-      if (this.#isFull) return;
-      this.#letters.delete(id);
-      this.#deps.writer.letter(lane, letter);
-      this.lanes.delivered(lane);
-      this.#deps.flush();
+  #askDeadLetters(): void {
+    if (this.#isFull) return;
+    const due = this.lanes.deadLetters.due(Math.min(this.#room, MAX_ASKED));
+    if (due.length === 0) return;
+    this.#isAsking = true;
+    void this.#deliverDeadLetters(due);
+  }
+
+  async #deliverDeadLetters(due: readonly Retry[]): Promise<void> {
+    const { keeper, membership } = this.#deps;
+    const deadLetters = await keeper.deadLetters(membership.member, due);
+    this.#isAsking = false;
+    if (this.#isStopped) return;
+    if (deadLetters) {
+      this.lanes.deadLetters.looked(due, deadLetters.at(-1)?.id);
+      try {
+        for (const each of deadLetters) this.#deliverDeadLetter(each);
+      } catch (error) {
+        this.#deps.onFailure(error);
+      }
     }
+    this.pump();
+  }
+
+  /** One whose lane has other things before it by now comes again: with the lane, here or elsewhere. */
+  #deliverDeadLetter(deadLetter: DeadLetter): void {
+    const lane = this.lanes.at(deadLetter);
+    if (!lane || lane.isWanted || lane.isLetGo) return;
+    this.#assertIsolated(lane, deadLetter.tenant);
+    this.#deps.keeper.onRedelivery();
+    const delivery = this.#deps.writer.deadLetter(lane, deadLetter);
+    this.lanes.deadLetters.sent(deadLetter.id, { ...delivery, lane: lane.name, fence: deadLetter.fence });
+    this.#deps.flush();
   }
 
   /** The last wall between tenants. */
-  #assertIsolated(lane: Lane, { stream, subject: { tenant } }: StreamEvent): void {
+  #assertIsolated(lane: Lane, tenant: string): void {
     if (tenant === lane.tenant && seesTenant({ tenants: this.#deps.tenants }, tenant)) return;
-    this.#deps.keeper.onIsolationViolation(stream);
+    this.#deps.keeper.onIsolationViolation(lane.held.stream);
     throw new StatusError('InternalError', 'the stream was ended for safety; connect again');
   }
 }

@@ -3,6 +3,7 @@
 import { type LogPoint, type LogRange, ORIGIN } from '#core/ports/event-log.ts';
 import type { AssignedLane, HeldLane, LaneMark, LaneRef } from '#core/ports/watch-groups.ts';
 import { type Delivery, Lane, type LaneLimits } from '#functions/watch/groups/lane.ts';
+import { MemberDeadLetters } from '#functions/watch/groups/member-dead-letters.ts';
 import type { StreamReading } from '#functions/watch/groups/stream-reading.ts';
 
 /** A mark and whose it is, in case it cannot be stored. */
@@ -14,6 +15,7 @@ export interface TakenMark {
 export type OpenReading = (stream: bigint, tenant: string, range: LogRange) => StreamReading;
 
 export class MemberLanes {
+  readonly deadLetters: MemberDeadLetters = new MemberDeadLetters();
   readonly #limits: LaneLimits;
   readonly #open: OpenReading;
   readonly #readings = new Map<bigint, StreamReading>();
@@ -35,13 +37,18 @@ export class MemberLanes {
   }
 
   get unackedCount(): number {
-    return this.#unackedCount;
+    return this.#unackedCount + this.deadLetters.sentCount;
   }
 
   /** The lane, while it is held with this fence. */
   find({ stream, lane, fence }: HeldLane): Lane | undefined {
-    const found = this.#readings.get(stream)?.lanes.get(lane);
+    const found = this.at({ stream, lane });
     return found?.held.fence === fence ? found : undefined;
+  }
+
+  /** The lane, with whatever fence it is held. */
+  at({ stream, lane }: Omit<LaneRef, 'group'>): Lane | undefined {
+    return this.#readings.get(stream)?.lanes.get(lane);
   }
 
   reading({ stream }: Pick<LaneRef, 'stream'>): StreamReading | undefined {
@@ -86,12 +93,8 @@ export class MemberLanes {
       if (each.isWanted) this.#wanted.add(lane);
       else this.#wanted.delete(lane);
       if (each.confirmed) this.confirm(lane, each.confirmed);
-      const asked = new Set(each.retries.map(({ id }) => id));
-      this.#acked(
-        lane,
-        lane.keepLetters((id) => asked.has(id)),
-      );
     }
+    this.deadLetters.take(assigned);
   }
 
   #begin(assigned: AssignedLane, range: LogRange | undefined, nowMs: number): Lane | undefined {
@@ -119,24 +122,9 @@ export class MemberLanes {
   /** Returns whether there is room now that was not there before. */
   confirm(lane: Lane, point: LogPoint): boolean {
     const count = lane.confirm(point);
-    this.#acked(lane, count);
-    return count > 0;
-  }
-
-  /** A parked event that was delivered again is confirmed, or refused. Returns whether it was one of these. */
-  letterDone(id: bigint): boolean {
-    let isOurs = false;
-    for (const lane of this.#busy) {
-      const count = lane.keepLetters((other) => other !== id);
-      this.#acked(lane, count);
-      isOurs ||= count > 0;
-    }
-    return isOurs;
-  }
-
-  #acked(lane: Lane, count: number): void {
     this.#unackedCount -= count;
     if (lane.unackedCount === 0) this.#busy.delete(lane);
+    return count > 0;
   }
 
   /** It has begun anew: nothing more is delivered on it until it is known how. */
@@ -150,9 +138,9 @@ export class MemberLanes {
     return [...this.#busy].filter((lane) => (lane.oldestUnacked?.atMs ?? Infinity) <= beforeMs).map(({ held }) => held);
   }
 
-  /** Of all lanes. */
+  /** Of all lanes, and dead letters. */
   oldestUnacked(): Delivery | undefined {
-    let oldest: Delivery | undefined;
+    let { oldest } = this.deadLetters;
     for (const lane of this.#busy) {
       const candidate = lane.oldestUnacked;
       if (candidate && (!oldest || candidate.index < oldest.index)) oldest = candidate;
@@ -162,7 +150,9 @@ export class MemberLanes {
 
   /** Lanes that others wait for and that nothing keeps here any more; each once. */
   takeRested(): readonly HeldLane[] {
-    const rested = [...this.#wanted].filter((lane) => lane.isAtRest && !lane.isLetGo);
+    const rested = [...this.#wanted].filter(
+      (lane) => lane.isAtRest && !lane.isLetGo && !this.deadLetters.isOn(lane.name),
+    );
     for (const lane of rested) lane.isReleasing = true;
     return rested.map(({ held }) => held);
   }
@@ -229,5 +219,6 @@ export class MemberLanes {
     this.#readings.clear();
     for (const set of [this.#busy, this.#unmarked, this.#wanted]) set.clear();
     this.#unackedCount = 0;
+    this.deadLetters.clear();
   }
 }

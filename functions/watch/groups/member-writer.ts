@@ -1,7 +1,7 @@
-/** What a member is sent, in order: events, parked ones, losses. Collected into few writes, none of them after the lease. */
+/** What a member is sent, in order: events, dead letters, losses. Collected into few writes, none of them after the lease. */
 
 import type { AckTokens } from '#core/ack-token.ts';
-import { eventJson } from '#core/event-json.ts';
+import { deadLetterJson, eventJson } from '#core/event-json.ts';
 import type { EventType, StreamEvent } from '#core/event.ts';
 import type { Audience } from '#core/identity.ts';
 import { type LogPoint, pointOf } from '#core/ports/event-log.ts';
@@ -10,7 +10,7 @@ import type { DeadLetter } from '#core/ports/watch-groups.ts';
 import { sseFrame } from '#core/sse.ts';
 import { FrameBytes } from '#functions/watch/frames.ts';
 import { resyncFrame } from '#functions/watch/groups/group-frames.ts';
-import type { Lane } from '#functions/watch/groups/lane.ts';
+import type { Delivery, Lane } from '#functions/watch/groups/lane.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
 
 const MAX_WRITE_CHARACTERS = 64 * 1024;
@@ -42,11 +42,12 @@ export class MemberWriter {
     this.#text += sseFrame({ event: type, id: this.#token(lane, point), data });
   }
 
-  letter(lane: Lane, { id, type, event }: DeadLetter): void {
-    lane.deliverLetter(id, this.#sentCount++, performance.now());
-    const token = this.#tokens.seal({ of: 'letter', group: lane.held.group, id }, this.#audience);
-    // Its own text, but for what tells a client that an ack of it confirms nothing else.
-    this.#text += sseFrame({ event: type, id: token, data: `{"deadletter":"${id}",${event.slice(1)}` });
+  deadLetter(lane: Lane, { id, fence, type, event, attempts }: DeadLetter): Delivery {
+    const { group, stream } = lane.held;
+    const data = deadLetterJson(event, id, { lane: lane.name, fence: lane.held.fence, attempt: attempts });
+    const token = this.#tokens.seal({ of: 'deadLetter', group, stream, id, fence }, this.#audience);
+    this.#text += sseFrame({ event: type, id: token, data });
+    return { index: this.#sentCount++, atMs: performance.now() };
   }
 
   loss(lane: Lane, point: LogPoint): void {

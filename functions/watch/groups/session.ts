@@ -3,9 +3,9 @@
  * process that was frozen writes none when it wakes up; the acks of those that were on their way then are fenced.
  */
 
-import { seesTenant } from '#core/identity.ts';
+import { isOpenSet, seesTenant } from '#core/identity.ts';
 import type { LogPoint, LogRange } from '#core/ports/event-log.ts';
-import type { AssignedLane, HeldLane, Membership } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, HeldLane, Membership, Retry } from '#core/ports/watch-groups.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
 import { FilterFailed } from '#functions/watch/filter/compile.ts';
 import { errorFrame, tenantGoneFrame } from '#functions/watch/frames.ts';
@@ -25,6 +25,7 @@ export class GroupSession implements TimedStream {
   readonly #writer: MemberWriter;
   readonly #delivery: MemberDelivery;
   readonly #ackClock: AckClock;
+  readonly #toldGone = new Set<string>();
   #isClosed = false;
   #endedBy: WatchEnd | undefined;
 
@@ -51,6 +52,12 @@ export class GroupSession implements TimedStream {
 
   get endedBy(): WatchEnd | undefined {
     return this.#endedBy;
+  }
+
+  /** With the last of them it ends. Undefined: it is open for what tenants come. */
+  get namedTenants(): readonly string[] | undefined {
+    const { tenants, tenantsAreNamed } = this.#deps;
+    return tenantsAreNamed && !isOpenSet(tenants) ? tenants : undefined;
   }
 
   blockedMs(nowMs: number): number {
@@ -102,7 +109,17 @@ export class GroupSession implements TimedStream {
 
   /** All events of a tenant that is gone were acked. */
   tellGone(tenant: string): void {
-    if (!this.#isClosed) this.#writer.now(tenantGoneFrame(tenant, undefined));
+    if (this.#isClosed) return;
+    this.#toldGone.add(tenant);
+    this.#writer.now(tenantGoneFrame(tenant, undefined));
+  }
+
+  /** All tenants that it named are gone, also those of which it held nothing. */
+  endWithTenants(): void {
+    if (this.#isClosed) return;
+    for (const tenant of this.namedTenants ?? []) if (!this.#toldGone.has(tenant)) this.tellGone(tenant);
+    this.#endedBy = 'tenant';
+    this.finish();
   }
 
   /** Confirmed in the database, by whatever process. */
@@ -110,9 +127,9 @@ export class GroupSession implements TimedStream {
     this.#delivery.confirm(held, point);
   }
 
-  /** A parked event that was delivered again is done with, for better or worse. */
-  letterDone(id: bigint): void {
-    this.#delivery.letterDone(id);
+  /** A delivery of a dead letter is done with, for better or worse. */
+  deadLetterDone(delivered: Retry): void {
+    this.#delivery.deadLetterDone(delivered);
   }
 
   /** The membership lasts until then, by this process's clock. */
@@ -140,7 +157,7 @@ export class GroupSession implements TimedStream {
   #fail(error: unknown): void {
     const { keeper } = this.#deps;
     if (error instanceof FilterFailed) {
-      keeper.onFilterError();
+      keeper.onFilterFailed(this.membership.group, error.message);
       // They are not to blame: a filter that fails each time would use their attempts up.
       this.lanes.forgetDeliveries();
       this.end(filterFailed(error, undefined));

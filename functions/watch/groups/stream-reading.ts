@@ -10,6 +10,7 @@ import {
   type LogRange,
   PositionExpired,
   type ReadLimits,
+  type ReadResult,
 } from '#core/ports/event-log.ts';
 import { isUnavailable } from '#core/status-error.ts';
 import { pause } from '#loop/pause.ts';
@@ -19,7 +20,7 @@ import type { Follower, Tail } from '#functions/watch/tail.ts';
 import type { Tails } from '#functions/watch/tails.ts';
 import type { Lane } from '#functions/watch/groups/lane.ts';
 import { pass, type PassDeps } from '#functions/watch/groups/pass.ts';
-import type { Slots } from '#functions/watch/groups/slots.ts';
+import type { Slots } from '#functions/watch/slots.ts';
 
 export interface StreamReadingDeps extends PassDeps {
   readonly log: EventLog;
@@ -131,7 +132,8 @@ export class StreamReading implements Follower {
   async #read(from: LogPoint): Promise<void> {
     let pauseMs = 0;
     try {
-      const { events } = await this.#deps.slots.run(() => this.#deps.log.read(this.stream, from, READ));
+      const read = (): Promise<ReadResult> => this.#deps.log.read(this.stream, from, READ);
+      const { events } = await this.#deps.slots.run(read, this.#lifetime.signal);
       if (!this.#take(from, events)) pauseMs = RETRY_MS;
     } catch (error) {
       if (error instanceof PositionExpired) pauseMs = this.#lose(error.earliest) ? 0 : RETRY_MS;

@@ -24,7 +24,7 @@ export interface Delivery<Spec = Record<string, unknown>, Status = Record<string
 export interface LaneFrame extends LaneFence {
   /** Confirms it, and everything before it on its lane. */
   readonly token: string;
-  /** An earlier event, which was set aside and is delivered again: it is confirmed alone. */
+  /** An earlier event, which was a dead letter and is delivered again: it is confirmed alone. */
   readonly isDeadLetter: boolean;
 }
 

@@ -1,11 +1,13 @@
 /**
  * Work by lane: one piece after the other on a lane, lanes side by side. What a lane lost by beginning anew is not begun
- * any more; the piece that runs then is told, and the next one waits for its end, whoever connected meanwhile.
+ * any more; the piece that runs then is told, and the next one waits for its end, whoever connected meanwhile. A dead
+ * letter is not lost with its lane's fence: nobody sends it again.
  */
 
 import type { LaneFence } from '#infra/client/group/delivery.ts';
 
 export interface Work extends LaneFence {
+  readonly isDeadLetter: boolean;
   /** The signal aborts when somebody else may have the lane by now. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -16,13 +18,13 @@ interface Lane {
   /** Nothing more is to be expected with that fence. */
   isLost: boolean;
   queue: Work[];
-  running: AbortController | undefined;
+  running: { readonly work: Work; readonly aborter: AbortController } | undefined;
 }
 
 export interface Lanes {
   /** Takes work; drops it when its lane has begun anew since. */
   push(work: Work): void;
-  /** What was delivered on this lane with this fence, or a lower one, comes again, here or elsewhere. */
+  /** What was delivered on this lane with this fence, or a lower one, comes again, here or elsewhere, but for dead letters. */
   lose(lost: LaneFence): void;
   loseAll(): void;
   /** Begins nothing more; resolves when nothing runs. */
@@ -45,22 +47,17 @@ export function createLanes(concurrency: number, onError: (error: unknown) => vo
   return {
     push(work) {
       const lane = laneOf(work);
-      if (isClosed || work.fence < lane.fence || (work.fence === lane.fence && lane.isLost)) return;
-      if (work.fence > lane.fence) {
-        drop(lane);
-        lane.fence = work.fence;
-        lane.isLost = false;
-      }
+      if (isClosed || (!work.isDeadLetter && !isOfToday(work, lane))) return;
       lane.queue.push(work);
       begin(lane);
     },
     lose({ lane: name, fence }) {
       const lane = lanes.get(name);
-      if (lane && fence >= lane.fence) drop(lane);
+      if (lane && fence >= lane.fence) drop(lane, isOfFence);
     },
     loseAll() {
       for (const [name, lane] of lanes) {
-        drop(lane);
+        drop(lane, () => true);
         // A member that comes back has other lanes.
         if (!lane.running) lanes.delete(name);
       }
@@ -81,11 +78,21 @@ export function createLanes(concurrency: number, onError: (error: unknown) => vo
     return lane;
   }
 
-  function drop(lane: Lane): void {
+  /** Whether the lane has not begun anew since; it may have before it. */
+  function isOfToday({ fence }: LaneFence, lane: Lane): boolean {
+    if (fence > lane.fence) {
+      drop(lane, isOfFence);
+      lane.fence = fence;
+      lane.isLost = false;
+    }
+    return fence === lane.fence && !lane.isLost;
+  }
+
+  function drop(lane: Lane, isLost: (work: Work) => boolean): void {
     lane.isLost = true;
-    lane.queue = [];
-    lane.running?.abort();
-    due.delete(lane);
+    lane.queue = lane.queue.filter((work) => !isLost(work));
+    if (lane.running && isLost(lane.running.work)) lane.running.aborter.abort();
+    if (lane.queue.length === 0) due.delete(lane);
   }
 
   function begin(lane: Lane): void {
@@ -100,7 +107,7 @@ export function createLanes(concurrency: number, onError: (error: unknown) => vo
 
   async function run(lane: Lane, work: Work): Promise<void> {
     const aborter = new AbortController();
-    lane.running = aborter;
+    lane.running = { work, aborter };
     running += 1;
     try {
       await work.run(aborter.signal);
@@ -118,4 +125,8 @@ export function createLanes(concurrency: number, onError: (error: unknown) => vo
       begin(next);
     }
   }
+}
+
+function isOfFence({ isDeadLetter }: Work): boolean {
+  return !isDeadLetter;
 }

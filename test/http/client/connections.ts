@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ConnectionError, ProtocolError, StatusError, Unauthorized, watch } from 'plumbline/client';
 import { useWays } from '#test/http/client/cutting.ts';
 import { expectOnce, isOf, QUICKLY, storyOf, type Taken, useTaking } from '#test/http/client/world.ts';
+import { useMembers } from '#test/http/client/members.ts';
 import { createWidget, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import { viewerOf } from '#test/http/watch/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
@@ -12,6 +13,7 @@ const CUTS = 100;
 export function connections(open: OpenTarget): void {
   const world = useWorld(open);
   const taking = useTaking(world);
+  const join = useMembers(world);
   const { way, front } = useWays(world);
 
   test(`${CUTS} cuts lose nothing, repeat nothing and keep what was selected`, async () => {
@@ -196,6 +198,32 @@ export function connections(open: OpenTarget): void {
     await taken.until(isOf(await createWidget(world)));
     expect(asked).toEqual([undefined, old]);
     expectOnce(taken);
+  });
+
+  test('the end of a stream by its token does not refuse a newer one that other calls have got meanwhile', async () => {
+    const grant = viewerOf(world);
+    const old = await world.target.token({ ...grant, ttlSeconds: -56 });
+    const fresh = await world.target.token(grant);
+    const { url } = await front({
+      answer(request, response) {
+        if (request.url !== '/watch/v1/acks' || request.headers.authorization !== `Bearer ${old}`) return false;
+        response.writeHead(401).end();
+        return true;
+      },
+    });
+    const asked: (string | undefined)[] = [];
+    const token = (refused: string | undefined): string => {
+      asked.push(refused);
+      return refused === undefined ? old : fresh;
+    };
+    const member = await join({ url, token, group: uniqueName('g'), start: 'now' });
+    await member.until(() => member.joins.length === 1);
+    await createWidget(world);
+    await member.until(() => member.handled.length === 1);
+    await member.until(() => member.joins.length === 2);
+    expect(member.retries[0]).toBeInstanceOf(Unauthorized);
+    expect(asked).toContain(old);
+    expect(asked).not.toContain(fresh);
   });
 
   test('a token that is refused at once is asked for anew, once', async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Conflict, type Delivery, NotFound, Unauthorized } from 'plumbline/client';
 import { useWays } from '#test/http/client/cutting.ts';
 import { namesOf, useMembers } from '#test/http/client/members.ts';
@@ -126,6 +126,38 @@ export function consuming(open: OpenTarget): void {
     expect(member.failures.map(({ retryInMs }) => retryInMs === undefined)).toEqual([false, false, true]);
   });
 
+  test('what was set aside and is asked for again is handled and confirmed, also when its lane began anew in between', async () => {
+    const { create, ...of } = await ownTenant();
+    const [tenant = ''] = of.tenants;
+    const group = uniqueName('g');
+    const letters = `/watch/v1/groups/${group}/deadletters`;
+    const query = `?tenants=${tenant}`;
+    let isMended = false;
+    let refusals = 1;
+    const member = await join({
+      ...of,
+      group,
+      maxAttempts: 2,
+      handler({ type }) {
+        if (type === 'ADDED' && !isMended) throw new Error('never');
+        if (type === 'MODIFIED' && refusals-- > 0) throw new Error('not yet');
+      },
+    });
+    await create(1);
+    await member.until(() => member.failures.length === 2);
+    await world.admin.patch(`/apis/example.dev/v1/namespaces/${tenant}/widgets/w0`, { spec: { size: 1 } });
+    await member.until(() => member.handled.length === 1);
+    expect(member.failures.map(({ delivery }) => delivery.type)).toEqual(['ADDED', 'ADDED', 'MODIFIED']);
+    isMended = true;
+    const { items } = (await world.admin.get(letters + query)).body;
+    const retry = await world.admin.post(`${letters}/${items[0].id}/retry${query}`, { reason: 'it was mended' });
+    expect(retry.status, retry.text).toBe(200);
+    await member.until(() => member.handled.length === 2);
+    expect(member.handled[1]).toMatchObject({ type: 'ADDED', attempt: 3, lane: member.handled[0]?.lane });
+    await vi.waitFor(async () => expect((await world.admin.get(letters + query)).body.items).toEqual([]), 10_000);
+    expect(member.retries).toEqual([]);
+  });
+
   test('over cut connections every change is handled, and none of an object before an earlier one', async () => {
     const { create, ...of } = await ownTenant();
     const { url, proxy } = await way();
@@ -230,7 +262,7 @@ export function consuming(open: OpenTarget): void {
     expect([...namesOf(first.handled), ...namesOf(second.handled)].toSorted()).toEqual(names);
   });
 
-  test('tells of a tenant that is gone, once its changes are handled', async () => {
+  test('tells of a tenant that is gone, once its changes are handled, and ends with the last that it named', async () => {
     const { create, ...of } = await ownTenant();
     const [tenant = ''] = of.tenants;
     const gone: string[] = [];
@@ -244,6 +276,8 @@ export function consuming(open: OpenTarget): void {
     await removeTenant(world, tenant);
     await member.until(() => gone.length > 0);
     expect(gone).toEqual([`${tenant} 2`]);
+    expect(await member.ended).toBeUndefined();
+    expect(member.retries).toEqual([]);
   });
 
   test('ends with what a callback throws, and leaves its work to others', async () => {

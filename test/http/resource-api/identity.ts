@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { clientOf, clientWith } from '#test/http/client.ts';
+import { type Answer, clientOf, clientWith } from '#test/http/client.ts';
 import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
@@ -25,7 +25,7 @@ export function identity(open: OpenTarget): void {
         ] as const) {
           const answer = await nobody.send(method, path, method === 'GET' ? undefined : '{nonsense');
           expectStatus(answer, 401, 'Unauthorized', words);
-          expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+          expect(answer.headers.get('WWW-Authenticate')).toMatch(/^Bearer realm="plumbline"/);
         }
       }
     });
@@ -43,6 +43,41 @@ export function identity(open: OpenTarget): void {
       const forged = Buffer.from(JSON.stringify({ ...claims, roles: ['admin'], tenants: '*' })).toString('base64url');
       const client = clientWith(world.target.baseUrl, `Bearer ${header}.${forged}.${signature}`);
       expectStatus(await client.get(TENANTS), 401, 'Unauthorized');
+    });
+  });
+
+  describe('who am I', () => {
+    const WHO_AM_I = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+
+    test('is told to everybody who has a token, as kubectl asks it', async () => {
+      const { audience } = world.target;
+      const nobody = await clientOf(world.target, { roles: [], tenants: [], subject: 'ann' });
+      const review = { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1', metadata: {}, spec: {} };
+      const answer = await nobody.post(WHO_AM_I, review);
+      expect([answer.status, answer.body]).toMatchObject([
+        201,
+        { kind: 'SelfSubjectReview', status: { userInfo: { username: 'ann', groups: [] } } },
+      ]);
+      expect(answer.body.status.userInfo.extra).toMatchObject({
+        'plumbline.dev/audience': [audience],
+        'plumbline.dev/tenants': [],
+        'plumbline.dev/expires': [expect.stringMatching(/^\d{4}-.*Z$/)],
+      });
+      const { body } = await world.admin.post(WHO_AM_I, review);
+      expect(body.status.userInfo).toMatchObject({ groups: ['admin'], extra: { 'plumbline.dev/tenants': ['*'] } });
+    });
+
+    test('is answered in JSON to clients that send protobuf, and to those that send nothing', async () => {
+      const protobuf = { 'Content-Type': 'application/vnd.kubernetes.protobuf' };
+      const answer = await world.viewer.send('POST', WHO_AM_I, new Uint8Array([0x6b, 0x38, 0x73, 0x00]), protobuf);
+      expect([answer.status, answer.headers.get('Content-Type')]).toEqual([201, 'application/json']);
+      expect((await world.viewer.send('POST', WHO_AM_I)).body.status.userInfo.groups).toEqual(['viewer']);
+    });
+
+    test('is told to nobody else', async () => {
+      const nobody = clientWith(world.target.baseUrl, undefined);
+      expectStatus(await nobody.post(WHO_AM_I, {}), 401, 'Unauthorized');
+      expectStatus(await world.viewer.get(WHO_AM_I), 405, 'MethodNotAllowed');
     });
   });
 
@@ -95,6 +130,33 @@ export function identity(open: OpenTarget): void {
       expectStatus(await client.get(world.widgets), 403, 'Forbidden', 'roles: none');
     });
 
+    test('a foreign object and one that nobody has are answered alike, but for their names', async () => {
+      const { metadata } = await createWidget(world, { name: uniqueName('w') });
+      const [other, missing] = [uniqueName('t'), uniqueName('t')];
+      await world.admin.post(TENANTS, { metadata: { name: other } });
+      const stranger = await clientOf(world.target, { roles: ['admin', 'controller'], tenants: [other] });
+      const [widget, none] = [metadata.name, uniqueName('w')];
+      for (const [foreign, absent] of [
+        [world.widgets, world.widgets.replace(world.tenant, missing)],
+        [world.widget(widget), world.widget(none).replace(world.tenant, missing)],
+        [`${world.widget(widget)}/status`, `${world.widget(none).replace(world.tenant, missing)}/status`],
+        [`${TENANTS}/${world.tenant}`, `${TENANTS}/${missing}`],
+        [`/api/v1/namespaces/${world.tenant}/events`, `/api/v1/namespaces/${missing}/events`],
+        [`/watch/v1/events?tenants=${world.tenant}`, `/watch/v1/events?tenants=${missing}`],
+      ] as const) {
+        for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+          const body = ['PUT', 'PATCH', 'POST'].includes(method) ? { metadata: { name: widget } } : undefined;
+          const [seen, unseen] = [
+            await stranger.send(method, foreign, body),
+            await stranger.send(method, absent, body && { metadata: { name: none } }),
+          ];
+          const shown = `${method} ${foreign}`;
+          expect(bareOf(seen, world.tenant, widget), shown).toEqual(bareOf(unseen, missing, none));
+          if (method === 'GET') expect(seen.status, shown).toBe(404);
+        }
+      }
+    });
+
     test('an editor of another tenant finds nothing here', async () => {
       const { metadata } = await createWidget(world);
       const other = uniqueName('t');
@@ -115,4 +177,11 @@ export function identity(open: OpenTarget): void {
       expect(all.body.items).toEqual([]);
     });
   });
+}
+
+/** An answer without what differs each time, and without these names. */
+function bareOf({ status, headers, text }: Answer, ...names: readonly string[]): unknown {
+  const kept = [...headers].filter(([name]) => name !== 'date' && name !== 'x-request-id');
+  const bare = names.reduce((rest, name) => rest.replaceAll(name, '…'), text);
+  return { status, headers: kept, text: bare };
 }

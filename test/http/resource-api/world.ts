@@ -30,7 +30,7 @@ export function useWorld(open: OpenTarget): World {
   return world;
 }
 
-async function makeWorld(target: Target): Promise<World> {
+export async function makeWorld(target: Target): Promise<World> {
   const tenant = uniqueName('t');
   const admin = await clientOf(target, { roles: ['admin'], tenants: '*' });
   expect((await admin.post(TENANTS, { metadata: { name: tenant } })).status).toBe(201);

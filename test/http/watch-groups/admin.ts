@@ -34,7 +34,7 @@ export function admin(open: OpenDeployment): void {
     return { name, client: await world.join(name, { start: 'now', ...query }) };
   }
 
-  /** A group whose only event was parked, and the letter. */
+  /** A group whose only event was parked, and its dead letter. */
   async function withDeadLetter(): Promise<{ name: string; client: SseClient; uid: string; id: string }> {
     const { name, client } = await newGroup({ maxAttempts: '1' });
     const uid = await world.write(uniqueName('w'), 1);
@@ -63,7 +63,7 @@ export function admin(open: OpenDeployment): void {
         owner: world.owner.subject,
         tenants: ['shared', world.tenant].toSorted(),
         createdAt: expect.any(String),
-        lag: expect.any(Number),
+        streamLag: expect.any(Number),
         deadLetters: 0,
         members: [{ member: group.member, joinedAt: expect.any(String), lanes: 32 }],
       });
@@ -73,17 +73,17 @@ export function admin(open: OpenDeployment): void {
         lane: data.lane,
         tenant: world.tenant,
         member: group.member,
-        lag: expect.any(Number),
+        streamLag: expect.any(Number),
         unackedSince: expect.any(String),
       });
-      expect(lane.lag).toBeGreaterThanOrEqual(2);
+      expect(lane.streamLag).toBeGreaterThanOrEqual(2);
     });
 
     test('is not behind once all is acked, also where the last ack came later than others moved on', async () => {
       const { name, client } = await newGroup({ tenants: world.tenant });
       const path = `${GROUPS}/${name}?tenants=${world.tenant}`;
       const lags = async (): Promise<number[]> =>
-        (await world.member.get(path)).body.lanes.map(({ lag }: { lag: number }) => lag);
+        (await world.member.get(path)).body.lanes.map(({ streamLag }: { streamLag: number }) => streamLag);
       const late = await client.waitFor(isOf(await world.write(uniqueName('w'), 1)));
       for (let other = late; other.data.lane === late.data.lane;) {
         other = await client.waitFor(isOf(await world.write(uniqueName('w'), 1)));
@@ -118,7 +118,12 @@ export function admin(open: OpenDeployment): void {
       const first = (await lister.get(`${GROUPS}?limit=2`)).body;
       const rest = (await lister.get(`${GROUPS}?limit=2&after=${first.next}`)).body;
       expect([...first.items, ...rest.items].map(({ name }) => name)).toEqual(names);
-      expect(first.items[0]).toMatchObject({ owner: subject, members: 1, lag: expect.any(Number), deadLetters: 0 });
+      expect(first.items[0]).toMatchObject({
+        owner: subject,
+        members: 1,
+        streamLag: expect.any(Number),
+        deadLetters: 0,
+      });
       expect(rest.next).toBeUndefined();
       const admins = (await (await otherAdmin()).get(`${GROUPS}?owner=*&limit=100`)).body.items;
       expect(names.filter((name) => admins.some((group: { name: string }) => group.name === name))).toEqual(names);
@@ -209,7 +214,10 @@ export function admin(open: OpenDeployment): void {
       const again = await client.waitFor((event) => isOf(uid)(event) && event.data.fence !== first.data.fence);
       expect(again.data.attempt).toBe(1);
       expect((await (await caller('admin')).post(`${GROUPS}/${name}/seek`, { to: 'now', ...REASON })).status).toBe(200);
-      await vi.waitFor(async () => expect((await world.member.get(`${GROUPS}/${name}`)).body.lag).toBe(0), 10_000);
+      await vi.waitFor(
+        async () => expect((await world.member.get(`${GROUPS}/${name}`)).body.streamLag).toBe(0),
+        10_000,
+      );
       expect(await world.ack(again.id)).toBe('Duplicate');
     });
 

@@ -18,11 +18,18 @@ export function delivery(open: OpenTarget): void {
       expectFailure(data, 400, 'BadRequest', 'event.data.spec.size > 0');
       expect(await failing.ended).toBeUndefined();
     }
+    const failure = async (): Promise<unknown> =>
+      (await world.member.get(`/watch/v1/groups/${group}`)).body.failure ?? 'none';
+    await expect.poll(failure).toEqual({
+      message: expect.stringContaining('event.data.spec.size > 0'),
+      at: expect.stringMatching(/^20\d\d-/),
+    });
     const uid = await world.write(uniqueName('w'), 3);
     const filter = `event.uid == "${first}" || (event.uid == "${uid}" && has(event.data.spec.size))`;
     const client = await world.join(group, { filter });
     await Promise.all([client.waitFor(isOf(first)), client.waitFor(isOf(uid, 2))]);
     expect(deliveriesOf(client, uid)).toEqual(['1', '2']);
+    expect(await failure()).toBe('none');
   });
 
   describe('a member', () => {

@@ -35,7 +35,7 @@ export function parking(open: OpenTarget): void {
     });
   });
 
-  describe('a parked event', () => {
+  describe('a dead letter', () => {
     /** A member, and the dead letter of an object's first event; the second is delivered. */
     async function parked(group: string): Promise<{ client: SseClient; uid: string; letters: string; id: string }> {
       const client = await world.join(group, { start: 'now', maxAttempts: '1' });
@@ -67,13 +67,48 @@ export function parking(open: OpenTarget): void {
       expect(deliveriesOf(client, uid).map((line) => line.slice(0, 1))).toEqual(['0', '1', '0']);
     });
 
-    test('that is refused again stays parked, until it is asked for again', async () => {
+    test('that is refused again stays, until it is asked for again', async () => {
       const { client, uid, letters, id } = await parked(uniqueName('parking'));
       for (let attempt = 2; attempt <= 3; attempt += 1) {
         expect(await act(`${letters}/${id}/retry`)).toBe(200);
         expect(await world.nack((await client.waitFor(isOf(uid, 0))).id)).toBe('Acked');
         expect((await world.member.get(letters)).body.items).toMatchObject([{ id, attempts: attempt }]);
       }
+    });
+
+    test('that ends its consumers is delivered three times, and then waits until it is asked for again', async () => {
+      const group = uniqueName('parking');
+      const { client, uid, letters, id } = await parked(group);
+      expect(await world.ack(client.events.find(isOf(uid, 1))?.id)).toBe('Acked');
+      expect(await act(`${letters}/${id}/retry`)).toBe(200);
+      let consumer = client;
+      const attempts: number[] = [];
+      for (let turn = 1; turn <= 3; turn += 1) {
+        attempts.push((await consumer.waitFor(({ data }) => data.deadletter === id)).data.attempt);
+        await consumer.close();
+        consumer = await world.join(group, { maxAttempts: '1' });
+      }
+      expect(attempts).toEqual([2, 3, 4]);
+      await consumer.waitFor(isOf(await world.write(uniqueName('w'), 1)));
+      expect(consumer.events.filter(({ data }) => data.deadletter !== undefined)).toEqual([]);
+      expect((await world.member.get(letters)).body.items).toMatchObject([{ id, attempts: 4 }]);
+      expect(await act(`${letters}/${id}/retry`)).toBe(200);
+      const again = await consumer.waitFor(({ data }) => data.deadletter === id);
+      expect(again.data.attempt).toBe(5);
+      expect(await world.ack(again.id)).toBe('Acked');
+    });
+
+    test('that is asked for again tells of the lane as it is now, and keeps nothing of earlier deliveries', async () => {
+      const { client, uid, letters, id } = await parked(uniqueName('parking'));
+      expect(await world.nack(client.events.find(isOf(uid, 1))?.id)).toBe('Acked');
+      await expect.poll(async () => (await world.member.get(letters)).body.items.length, { timeout: 10_000 }).toBe(2);
+      const [{ event }] = (await world.member.get(letters)).body.items;
+      expect(Object.keys(event)).not.toContain('fence');
+      expect(await act(`${letters}/${id}/retry`)).toBe(200);
+      const again = await client.waitFor(({ data }) => data.deadletter === id);
+      const [{ lane, fence }] = client.events.filter(isOf(uid, 1)).map(({ data }) => data);
+      expect(again.data).toMatchObject({ ...event, lane, attempt: 2 });
+      expect(Number(again.data.fence)).toBeGreaterThan(Number(fence));
     });
 
     test('that is skipped is gone, whatever is acked later', async () => {

@@ -43,7 +43,6 @@ export function cursors(open: OpenTarget): void {
       ` ${cursor}`,
       cursor + cursor,
       'A'.repeat(4096),
-      'A'.repeat(5000),
       Buffer.from('{"seq":0}').toString('base64url'),
       ...Array.from({ length: cursor.length }, (_, position) => replaced(position)),
     ];
@@ -52,6 +51,11 @@ export function cursors(open: OpenTarget): void {
       expect(status, from).toBe(400);
       expectFailure(body, 400, 'BadRequest', 'cursor is malformed or belongs to another request');
     }
+  });
+
+  test('that is longer than any is refused by its length', async () => {
+    const { body } = await watches.refused({ from: 'A'.repeat(4097), tenants: world.tenant });
+    expectFailure(body, 400, 'BadRequest', 'cursor has 4097 characters, and none has more than 4096');
   });
 
   describe('cut off or with one bit changed', () => {
@@ -96,6 +100,7 @@ export function cursors(open: OpenTarget): void {
       `GET ${EVENTS}${query} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${token}\r\n${header}: ${place === 'query' ? '' : megabyte}\r\n\r\n`,
     );
     await connection.until(/^HTTP\/1\.1 431 /);
+    await connection.until(/"reason":"RequestHeaderFieldsTooLarge".*"code":431\}$/);
     await connection.ended;
     expect(readyOf(await watches.open())).toBeDefined();
   });

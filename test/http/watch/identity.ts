@@ -23,7 +23,7 @@ export function identity(open: OpenTarget): void {
       ] as const) {
         const answer = await nobody.send(method, path);
         expectStatus(answer, 401, 'Unauthorized');
-        expect(answer.headers.get('WWW-Authenticate')).toBe('Bearer');
+        expect(answer.headers.get('WWW-Authenticate')).toMatch(/^Bearer realm="plumbline"/);
       }
     }
   });

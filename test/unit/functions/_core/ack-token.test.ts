@@ -16,8 +16,14 @@ const ofLane: fc.Arbitrary<Acked> = fc.record({
   fence: count,
   point: fc.record({ seq: count, position: count }),
 });
-const ofLetter: fc.Arbitrary<Acked> = fc.record({ of: fc.constant('letter' as const), group: count, id: count });
-const ackeds = fc.oneof(ofLane, ofLetter);
+const ofDeadLetter: fc.Arbitrary<Acked> = fc.record({
+  of: fc.constant('deadLetter' as const),
+  group: count,
+  stream: count,
+  id: count,
+  fence: count,
+});
+const ackeds = fc.oneof(ofLane, ofDeadLetter);
 
 const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
 const box = secretBox([{ id: 3, key: key(1) }]);
@@ -96,9 +102,10 @@ describe('an ack token', () => {
     expect(open(0, 7, 12, 15, 3, 5), 'no position').toBe('malformed');
     expect(open(0, 7, 12, 15, 3, 5, 0, 0), 'one number more').toBe('malformed');
     expect(open(0, 7, 12, 15, 3, 5, 128), 'half a number').toBe('malformed');
-    expect(open(1, 7, 12)).toEqual({ of: 'letter', group: 7n, id: 12n });
-    expect(open(1, 7), 'no id').toBe('malformed');
-    expect(open(2, 7, 12), 'of something else').toBe('malformed');
+    expect(open(1, 7, 12, 9, 2)).toEqual({ of: 'deadLetter', group: 7n, stream: 12n, id: 9n, fence: 2n });
+    expect(open(1, 7, 12, 9), 'no fence').toBe('malformed');
+    expect(open(1, 7, 12, 9, 2, 0), 'one number more').toBe('malformed');
+    expect(open(2, 7, 12, 9, 2), 'of something else').toBe('malformed');
     expect(open(), 'nothing').toBe('malformed');
   });
 });

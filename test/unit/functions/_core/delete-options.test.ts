@@ -11,7 +11,7 @@ test('what Kubernetes clients send with a deletion is accepted', () => {
     gracePeriodSeconds: 0,
     dryRun: [],
   };
-  expect(readDeleteOptions(body)).toEqual({ preconditions: {}, isDryRun: false });
+  expect(readDeleteOptions(body)).toEqual({ preconditions: {}, isDryRun: false, propagation: 'Background' });
   expect(readDeleteOptions({ dryRun: ['All'] }).isDryRun).toBe(true);
   expect(readDeleteOptions({ preconditions: { uid: 'u-1', resourceVersion: '7' } }).preconditions).toEqual({
     uid: 'u-1',
@@ -20,7 +20,20 @@ test('what Kubernetes clients send with a deletion is accepted', () => {
   expect(readDeleteOptions({ preconditions: { uid: null } }).preconditions).toEqual({});
 });
 
+test.for<[JsonObject, string | undefined]>([
+  [{}, undefined],
+  [{ propagationPolicy: null, orphanDependents: null }, undefined],
+  [{ propagationPolicy: 'Foreground' }, 'Foreground'],
+  [{ propagationPolicy: 'Orphan' }, 'Orphan'],
+  [{ orphanDependents: true }, 'Orphan'],
+  [{ orphanDependents: false }, 'Background'],
+])('%j asks for the policy %s', ([body, policy]) => {
+  expect(readDeleteOptions(body).propagation).toBe(policy);
+});
+
 test.for<[JsonObject, number, string]>([
+  [{ orphanDependents: 'yes' }, 422, 'orphanDependents: must be true or false'],
+  [{ orphanDependents: false, propagationPolicy: 'Orphan' }, 422, 'orphanDependents: cannot be set beside'],
   [{ precondition: { uid: 'u' } }, 422, 'precondition: unknown field'],
   [{ preconditions: { UID: 'u' } }, 422, 'preconditions.UID: unknown field'],
   [{ preconditions: { resourceVersion: 'new' } }, 422, 'preconditions.resourceVersion'],

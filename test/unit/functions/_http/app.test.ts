@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { createHttpApp } from '#http/app.ts';
+import { MissingRight } from '#http/authorize.ts';
 import { methods } from '#http/methods.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -32,7 +33,10 @@ app.get('/later', () => {
   throw new StatusError('ServiceUnavailable', 'the database is away', { details: { retryAfterSeconds: 7 } });
 });
 app.get('/who', () => {
-  throw new StatusError('Unauthorized', 'a token is needed');
+  throw new StatusError('Unauthorized', 'a "good" token\n is needed');
+});
+app.get('/not-allowed', () => {
+  throw new MissingRight('you may not');
 });
 
 test('a fault of ours is a generic 500 outside, and its cause is in the log with the id of the request', async () => {
@@ -60,9 +64,23 @@ test.each(['TooManyRequests', 'ServiceUnavailable', 'Timeout'] as const)(
   },
 );
 
-test('an answer says when to come again, and that a token is needed', async () => {
+test('an answer says when to come again', async () => {
   expect((await app.request('/later')).headers.get('Retry-After')).toBe('7');
-  expect((await app.request('/who')).headers.get('WWW-Authenticate')).toBe('Bearer');
+});
+
+test.for([
+  ['/who', undefined, 'Bearer realm="plumbline"'],
+  ['/who', 'Basic YTpi', 'Bearer realm="plumbline"'],
+  [
+    '/who',
+    'Bearer abc',
+    `Bearer realm="plumbline", error="invalid_token", error_description="a 'good' token? is needed"`,
+  ],
+  ['/not-allowed', 'Bearer abc', 'Bearer realm="plumbline", error="insufficient_scope"'],
+  ['/later', 'Bearer abc', null],
+] as const)('at %s, %j is told what a token lacks, as RFC 6750 says it', async ([path, authorization, challenge]) => {
+  const response = await app.request(path, { headers: authorization === undefined ? {} : { authorization } });
+  expect(response.headers.get('WWW-Authenticate')).toBe(challenge);
 });
 
 test('a request id is made where none is given or the given one is not sane', async () => {

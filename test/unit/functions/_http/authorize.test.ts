@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import { authorize, may, type Place, VERBS } from '#http/authorize.ts';
@@ -25,7 +26,7 @@ const OWN = {
   viewer: READS,
   editor: 'get list watch create update delete metadata',
   controller: 'get list watch metadata status secrets',
-  admin: 'get list watch create update delete metadata status secrets',
+  admin: 'get list watch create update delete metadata status secrets force',
 };
 
 test('rights on namespaced kinds', () => {
@@ -43,6 +44,25 @@ test('rights in the shared tenant: everybody reads, and who is named in it write
 test('rights on cluster-scoped kinds, for callers of all tenants and of some', () => {
   expect(table('*', CLUSTER)).toEqual({ ...OWN, editor: READS });
   expect(table(['acme', 'system'], CLUSTER)).toEqual(READS_ALONE);
+});
+
+test('README has the same table, for tokens of all tenants', () => {
+  const rows = readFileSync('README.md', 'utf8')
+    .split('\n')
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .filter(([, verbs = '', , ...cells]) => verbs.startsWith('`') && cells.length === ROLES.length + 1);
+  const shown = rows.flatMap(([, verbs = '', , ...cells]) =>
+    [...verbs.matchAll(/`(\w+)`/g)].map(([, verb]) => [verb, cells.slice(0, ROLES.length)]),
+  );
+  const rights = VERBS.map((verb) => [
+    verb,
+    ROLES.map((role) => {
+      const [namespaced, cluster] = [ACME, CLUSTER].map((place) => may(caller([role], '*'), verb, place));
+      return cluster ? 'yes' : namespaced ? 'namespaced' : '';
+    }),
+  ]);
+  expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(rights));
+  expect(readFileSync('README.md', 'utf8')).toMatch(new RegExp(`\\| ${ROLES.join(' +\\\\| ')} +\\|`));
 });
 
 test('roles add up, and none of them is no right', () => {

@@ -29,6 +29,7 @@ export function fakeWatch(deps: {
     ...shared,
     blocks: noBlocks,
     onRedelivery: ignore,
+    onDeadLettersFull: () => undefined,
     onIsolationViolation: ignore,
     onFilterError: ignore,
     onError: ignore,

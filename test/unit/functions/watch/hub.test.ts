@@ -6,6 +6,7 @@ import { createBlockSet } from '#core/token-block.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
 import type { TimedStream, WatchEnd } from '#functions/watch/timed-stream.ts';
 import { viewOf } from '#functions/watch/view.ts';
+import { noBlocks } from '#test/support/no-blocks.ts';
 import { fakeDirectory, fakeLog, noGroups, plainCursors } from '#test/unit/functions/watch/fakes.ts';
 
 let hub: Hub | undefined;
@@ -33,7 +34,7 @@ function streamOf(): Stream {
   };
 }
 
-function startHub(blocks: TokenBlocks): WatchEnd[] {
+function startHub(blocks: TokenBlocks, trustsKey?: (keyId: string) => boolean): WatchEnd[] {
   const ends: WatchEnd[] = [];
   hub = createHub({
     log: fakeLog(),
@@ -41,7 +42,9 @@ function startHub(blocks: TokenBlocks): WatchEnd[] {
     cursors: plainCursors,
     ...noGroups,
     blocks,
+    trustsKey,
     onRedelivery: ignore,
+    onDeadLettersFull: () => undefined,
     onFilterError: ignore,
     onIsolationViolation: ignore,
     onError: ignore,
@@ -65,6 +68,18 @@ test('streams end when it could not be told for a minute who is blocked, and not
   blocks.ageMs = 61_000;
   await vi.waitFor(() => expect(stream.errors).toMatchObject([{ code: 503 }]));
   expect(ends).toEqual(['token', 'error']);
+});
+
+test('streams end when the key of their token is withdrawn; those of other keys, and of none, go on', async () => {
+  const trusted = new Set(['old', 'new']);
+  const ends = startHub(noBlocks, (keyId) => trusted.has(keyId));
+  const [old, current, nameless] = [streamOf(), streamOf(), streamOf()];
+  hub?.register(old, viewOf({ ...caller, keyId: 'old' }, '*', false));
+  hub?.register(current, viewOf({ ...caller, keyId: 'new' }, '*', false));
+  hub?.register(nameless, viewOf(caller, '*', false));
+  trusted.delete('old');
+  await vi.waitFor(() => expect(old.errors).toMatchObject([{ code: 401 }]));
+  expect([current.errors, nameless.errors, ends]).toEqual([[], [], ['token']]);
 });
 
 test('whatever is registered obeys the blocks, also those that came before it was', async () => {

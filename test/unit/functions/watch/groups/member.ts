@@ -1,12 +1,12 @@
 /** A member over a log in memory: what it was sent, and its keeper's doings in the test's hands. */
 
-import type { AssignedLane } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, DeadLetter, Retry } from '#core/ports/watch-groups.ts';
 import type { LogRange } from '#core/ports/event-log.ts';
 import { laneOf } from '#core/lane.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/groups/slots.ts';
+import { Slots } from '#functions/watch/slots.ts';
 import { GroupSession } from '#functions/watch/groups/session.ts';
 import { createSelection } from '#functions/watch/selection.ts';
 import { Tails } from '#functions/watch/tails.ts';
@@ -24,6 +24,10 @@ export interface TestMember {
   readonly violations: readonly bigint[];
   /** What was taken out of its lane. */
   readonly parked: readonly bigint[];
+  /** What the database has of dead letters, as they are delivered. */
+  readonly deadLetters: DeadLetter[];
+  /** What was asked of them. */
+  readonly asked: readonly (readonly Retry[])[];
   /** What the network did not take yet. */
   readonly sink: { bufferedBytes: number };
   /** Gives it all lanes of the stream, each at this point. */
@@ -33,14 +37,18 @@ export interface TestMember {
 export interface MemberOptions {
   readonly leaseMs?: number;
   readonly window?: number;
+  /** @default true */
+  readonly tenantsAreNamed?: boolean;
 }
 
-export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}): TestMember {
+export function testMember({ leaseMs = 60_000, window = 64, tenantsAreNamed = true }: MemberOptions = {}): TestMember {
   const log = fakeLog();
   const sent: string[] = [];
   const errors: unknown[] = [];
   const violations: bigint[] = [];
   const parked: bigint[] = [];
+  const deadLetters: DeadLetter[] = [];
+  const asked: (readonly Retry[])[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const sink = {
     bufferedBytes: 0,
@@ -52,7 +60,7 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     log,
     tails: new Tails({ log, onError }),
     ackTokens: {
-      seal: (acked) => (acked.of === 'lane' ? String(acked.point.seq) : 'letter'),
+      seal: (acked) => (acked.of === 'lane' ? String(acked.point.seq) : `dead letter ${acked.id}`),
       open: () => 'malformed',
     },
     slots: new Slots(16),
@@ -61,10 +69,14 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
       parked.push(point.seq);
       lane.parked(point);
     },
+    async deadLetters(_, retries) {
+      asked.push(retries);
+      return deadLetters.filter(({ id }) => retries.some((retry) => retry.id === id));
+    },
     reload: () => undefined,
     ended: () => undefined,
     onRedelivery: () => undefined,
-    onFilterError: () => undefined,
+    onFilterFailed: () => undefined,
     onIsolationViolation: (stream) => violations.push(stream),
     onError,
   };
@@ -74,12 +86,13 @@ export function testMember({ leaseMs = 60_000, window = 64 }: MemberOptions = {}
     membership: { group: 1n, member: 1n, isNew: true, droppedAt: undefined },
     audience: 'public',
     tenants: ['t1'],
+    tenantsAreNamed,
     selection: createSelection({}),
     limits: { window, maxAttempts: 16 },
     ackWaitMs: 30_000,
     leaseEndsAtMs: performance.now() + leaseMs,
   });
-  return { log, session, sent, parked, errors, violations, sink, takeAll };
+  return { log, session, sent, parked, deadLetters, asked, errors, violations, sink, takeAll };
 
   async function takeAll(change: Partial<AssignedLane> = {}): Promise<void> {
     const ranges: ReadonlyMap<bigint, LogRange> = await log.ranges([STREAM]);
@@ -103,6 +116,24 @@ export function assigned(lane: number, change: Partial<AssignedLane> = {}): Assi
     pauseMs: 0,
     isWanted: false,
     retries: [],
+    ...change,
+  };
+}
+
+/** As it is delivered with this fence. */
+export function deadLetter(id: bigint, lane: number, change: Partial<DeadLetter> = {}): DeadLetter {
+  return {
+    id,
+    fence: 2n,
+    stream: STREAM,
+    lane,
+    tenant: 't1',
+    point: ORIGIN,
+    event: `{"id":"dead letter ${id}"}`,
+    type: 'ADDED',
+    attempts: 17,
+    reason: 'a test',
+    parkedAt: new Date(),
     ...change,
   };
 }

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 
 import { ORIGIN, PositionExpired } from '#core/ports/event-log.ts';
-import type { DeadLetter } from '#core/ports/watch-groups.ts';
 import { settle } from '#test/unit/functions/watch/fakes.ts';
-import { assigned, laneOfSeq, STREAM, testMember } from '#test/unit/functions/watch/groups/member.ts';
+import { assigned, deadLetter, laneOfSeq, STREAM, testMember } from '#test/unit/functions/watch/groups/member.ts';
 
 test('a member whose lease ran out is sent nothing but the end, whoever notices first', async () => {
   const frozen = testMember({ leaseMs: 0 });
@@ -46,26 +45,75 @@ test('what was collected is not sent behind the lease, even when the member ends
   expect(sent).toEqual(['ERROR InternalError']);
 });
 
-test('an event that was delivered too often is parked, also while a parked one of its lane is delivered again', async () => {
-  const { session, log, sent, parked } = testMember();
+test('an event that was delivered too often is parked, also while a dead letter of its lane is delivered again', async () => {
+  const { session, log, sent, parked, deadLetters } = testMember();
   log.fill(STREAM, 1);
   const lane = laneOfSeq(1);
-  const letter: DeadLetter = {
-    id: 7n,
-    stream: STREAM,
-    lane,
-    tenant: 't1',
-    point: { seq: 1n, position: 1n },
-    event: '{"id":"letter"}',
-    type: 'ADDED',
-    attempts: 16,
-    reason: 'a test',
-    parkedAt: new Date(),
-  };
+  deadLetters.push(deadLetter(7n, lane));
   const deliveredBefore = Array.from({ length: 16 }, () => 1n);
-  session.take([assigned(lane, { deliveredBefore, retries: [letter] })], await log.ranges([STREAM]));
+  session.take([assigned(lane, { deliveredBefore, retries: [{ id: 7n, fence: 1n }] })], await log.ranges([STREAM]));
   await settle();
-  expect([sent, parked]).toEqual([['ADDED letter'], [1n]]);
+  expect([sent, parked]).toEqual([['ADDED dead letter 7'], [1n]]);
+});
+
+test('a dead letter that is on its way is not sent again when its lane begins anew, but once it is asked for again', async () => {
+  const { session, log, sent, deadLetters } = testMember();
+  const ranges = await log.ranges([STREAM]);
+  const take = async (laneFence: bigint, fence: bigint): Promise<void> => {
+    const lanes = [assigned(3, { fence: laneFence, retries: [{ id: 7n, fence }] })];
+    session.lanes.drop(lanes);
+    session.take(lanes, ranges);
+    await settle();
+  };
+  deadLetters.push(deadLetter(7n, 3));
+  await take(1n, 1n);
+  // Asked before it was delivered, and behind that.
+  await take(1n, 1n);
+  await take(2n, 2n);
+  expect(sent).toEqual(['ADDED dead letter 7']);
+  expect(session.lanes.unackedCount).toBe(1);
+  session.deadLetterDone({ id: 7n, fence: 1n });
+  expect(session.lanes.unackedCount, 'another delivery').toBe(1);
+  // Refused at another process, and asked for again.
+  deadLetters.splice(0, 1, deadLetter(7n, 3, { fence: 5n }));
+  await take(2n, 4n);
+  expect(sent).toEqual(['ADDED dead letter 7', 'ADDED dead letter 7']);
+  session.deadLetterDone({ id: 7n, fence: 5n });
+  expect(session.lanes.unackedCount).toBe(0);
+});
+
+test('no dead letter is sent on a lane that another member waits for, nor on one that has begun anew', async () => {
+  const { session, log, sent, asked, deadLetters } = testMember();
+  const ranges = await log.ranges([STREAM]);
+  const lanes = [
+    assigned(3, { isWanted: true, retries: [{ id: 7n, fence: 1n }] }),
+    assigned(4, { retries: [{ id: 8n, fence: 1n }] }),
+  ];
+  deadLetters.push(deadLetter(7n, 3), deadLetter(8n, 4));
+  session.take(lanes, ranges);
+  session.lanes.begunAnew({ group: 1n, stream: STREAM, lane: 4, fence: 1n });
+  await settle();
+  expect([asked.flat().length, sent]).toEqual([2, []]);
+});
+
+test('a dead letter of another tenant is not sent: the member ends, and it is counted', async () => {
+  const { session, log, sent, violations, deadLetters } = testMember();
+  deadLetters.push(deadLetter(7n, 3, { tenant: 'stranger' }));
+  session.take([assigned(3, { retries: [{ id: 7n, fence: 1n }] })], await log.ranges([STREAM]));
+  await settle();
+  expect([sent, violations]).toEqual([['ERROR InternalError'], [STREAM]]);
+});
+
+test('a lane is not given up while a dead letter of it is unanswered', async () => {
+  const { session, log, deadLetters } = testMember();
+  const ranges = await log.ranges([STREAM]);
+  deadLetters.push(deadLetter(7n, 3));
+  session.take([assigned(3, { retries: [{ id: 7n, fence: 1n }] })], ranges);
+  await settle();
+  session.take([assigned(3, { isWanted: true, retries: [{ id: 7n, fence: 2n }] })], ranges);
+  expect(session.lanes.takeRested()).toEqual([]);
+  session.deadLetterDone({ id: 7n, fence: 2n });
+  expect(session.lanes.takeRested()).toHaveLength(1);
 });
 
 test('of a lane that has begun anew nothing more is sent, whatever was asked before that', async () => {
@@ -136,26 +184,16 @@ test('what an ack of an older fence confirms is not taken for what was delivered
   expect(session.lanes.unackedCount).toBe(1);
 });
 
-test('what a parked event that was delivered again kept from being sent is sent once it is acked', async () => {
-  const { session, log, sent } = testMember({ window: 1 });
+test('what dead letters kept from being sent is sent once one is acked', async () => {
+  const { session, log, sent, deadLetters } = testMember({ window: 1 });
   log.fill(STREAM, 1);
   const lane = laneOfSeq(1);
-  const retries = Array.from({ length: 64 }, (_, index): DeadLetter => ({
-    id: BigInt(index),
-    stream: STREAM,
-    lane,
-    tenant: 't1',
-    point: ORIGIN,
-    event: '{"id":"letter"}',
-    type: 'ADDED',
-    attempts: 16,
-    reason: 'a test',
-    parkedAt: new Date(),
-  }));
-  session.take([assigned(lane, { retries })], await log.ranges([STREAM]));
+  const ids = Array.from({ length: 64 }, (_, index) => BigInt(index + 1));
+  deadLetters.push(...ids.map((id) => deadLetter(id, lane)));
+  session.take([assigned(lane, { retries: ids.map((id) => ({ id, fence: 1n })) })], await log.ranges([STREAM]));
   await settle();
-  expect(sent).toEqual(retries.map(() => 'ADDED letter'));
-  session.letterDone(5n);
+  expect(sent).toEqual(ids.map((id) => `ADDED dead letter ${id}`));
+  session.deadLetterDone({ id: 5n, fence: 2n });
   await settle();
   expect(sent.at(-1)).toBe('ADDED 1-1');
 });
