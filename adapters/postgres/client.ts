@@ -95,7 +95,7 @@ export function toCallerError(error: unknown, subject: string): unknown {
   const details = field === undefined ? undefined : causes(field, error.message, reason);
   switch (error.code) {
     case 'PL403':
-      return new StatusError('Forbidden', `${subject}: ${error.message}`, {
+      return new StatusError('Forbidden', `${subject}: ${[error.message, error.hint].filter(Boolean).join('. ')}`, {
         cause: error,
         ...(details && { details }),
       });

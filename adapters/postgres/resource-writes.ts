@@ -159,7 +159,7 @@ export function resourceWrites(sql: Sql): ResourceWrites {
     return judge(row, key, preconditions);
   }
 
-  /** See `sql/0027_report_status.sql`. It is called for a row that is locked and whose preconditions hold, or not at all. */
+  /** See `sql/0024_report_status.sql`. It is called for a row that is locked and whose preconditions hold, or not at all. */
   async function report(
     scope: Scope,
     key: ResourceKey,

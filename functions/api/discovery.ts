@@ -47,6 +47,16 @@ const EVENTS = {
   shortNames: ['ev'],
 };
 
+/** What a tenant has and may have. */
+const QUOTAS = {
+  name: 'resourcequotas',
+  singularName: 'resourcequota',
+  namespaced: true,
+  kind: 'ResourceQuota',
+  verbs: ['get', 'list'],
+  shortNames: ['quota'],
+};
+
 export function discovery({ kinds, version }: ApiDeps): DiscoveryHandlers {
   const byGroup = Map.groupBy(kinds.all, (kind) => kind.group);
   const groups = [...byGroup].map(([name, members]) => groupOf(name, members));
@@ -54,7 +64,7 @@ export function discovery({ kinds, version }: ApiDeps): DiscoveryHandlers {
   return {
     version: (c) => c.json(versionInfo(version)),
     coreVersions: (c) => c.json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] }),
-    coreResources: (c) => c.json(resourceList('v1', [EVENTS, NAMESPACES])),
+    coreResources: (c) => c.json(resourceList('v1', [EVENTS, NAMESPACES, QUOTAS])),
     groups: (c) => c.json({ kind: 'APIGroupList', apiVersion: 'v1', groups }),
     group(c) {
       const found = groups.find(({ name }) => name === c.req.param('group'));

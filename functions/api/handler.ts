@@ -20,6 +20,7 @@ import { listNamespaces, readNamespace } from '#functions/api/namespaces.ts';
 import { patchOne } from '#functions/api/patch.ts';
 import { readOne } from '#functions/api/read.ts';
 import { removeObject } from '#functions/api/remove.ts';
+import { listQuotas, readQuota } from '#functions/api/resource-quotas.ts';
 import { replaceObject } from '#functions/api/replace.ts';
 import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
@@ -71,6 +72,8 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
+  app.all('/api/v1/namespaces/:tenant/resourcequotas', methods({ GET: listQuotas(deps) }));
+  app.all('/api/v1/namespaces/:tenant/resourcequotas/:name', methods({ GET: readQuota(deps) }));
   app.all('/apis/plumbline.dev/v1/namespaces/:tenant/forceddeletions', forced);
   app.all('/apis/plumbline.dev/v1/forceddeletions', forced);
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.

@@ -9,6 +9,7 @@ import { methods } from '#http/methods.ts';
 import type { AckTokens } from '#core/ack-token.ts';
 import { type Caller, isOpenSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
+import type { Snapshot } from '#core/ports/resources.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
@@ -48,8 +49,8 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Of cursors. */
-const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 504]);
+/** Of cursors, and of places for now. */
+const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 429, 504]);
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   const backlog: Backlog = { log: deps.log, missed: new MissedBatches(), pace: new Pace() };
@@ -97,20 +98,26 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   async function begin(c: Context<HttpEnv>, request: WatchRequest): Promise<Response> {
     const caller = c.get('caller');
     const { audience } = caller;
-    const feed = await deps.hub.feed(audience, request.tenants, request.granted);
-    const { vector, snapshot } = await findStart(startDeps, { audience, request, seal: feed.seal });
+    const view = viewOf(caller, request.granted, request.tenantsAreNamed);
+    const giveBack = deps.hub.takePlace(view);
+    let snapshot: Snapshot | undefined;
     try {
+      const feed = await deps.hub.feed(audience, request.tenants, request.granted);
+      const start = await findStart(startDeps, { audience, request, seal: feed.seal });
+      const { vector } = start;
+      ({ snapshot } = start);
       // All that can be refused, before the head is written.
       const cursor = feed.seal(vector);
       feed.assertRunning();
       deps.hub.assertFilterAllowed(caller, request.selection.filter);
       const { watcher, answer } = open(c, feed, request);
-      deps.hub.register(watcher, viewOf(caller, request.granted, request.tenantsAreNamed));
+      deps.hub.register(watcher, view, giveBack);
       watcher.write(opening() + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
       if (snapshot) void streamInitialState({ snapshot, watcher, feed, selection: request.selection });
       else watcher.begin(vector);
       return answer;
     } catch (error) {
+      giveBack();
       await snapshot?.close();
       throw error;
     }
@@ -142,7 +149,9 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const status = toStatusError(error);
     // What cannot be read yet can be soon.
-    sink.write(new FrameBytes(opening() + errorFrame(status, status.reason === 'Timeout' ? undefined : '')));
+    sink.write(
+      new FrameBytes(opening() + errorFrame(status, status.code === 504 || status.code === 429 ? undefined : '')),
+    );
     sink.end();
     return answer;
   }

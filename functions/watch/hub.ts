@@ -12,6 +12,7 @@ import { Tails } from '#functions/watch/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
 import { Turns } from '#functions/watch/turns.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
+import type { WatchPlaces } from '#functions/watch/watch-places.ts';
 import {
   blocksUnknown,
   keyWithdrawn,
@@ -38,6 +39,8 @@ export interface HubDeps
     Omit<FeedDeps, 'tails' | 'turns' | 'listStreams'>,
     Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery' | 'onDeadLettersFull'> {
   readonly blocks: TokenBlocks;
+  /** @default as many as come */
+  readonly places?: WatchPlaces;
   /** Whether tokens of the key with this id are still taken. @default they are */
   readonly trustsKey?: ((keyId: string) => boolean) | undefined;
   readonly onOpen: (mode: WatchMode) => void;
@@ -48,6 +51,7 @@ interface Registration {
   readonly stream: TimedStream;
   readonly view: View;
   readonly endsAtMs: number;
+  readonly giveBack: () => void;
   bookmarkAtMs: number;
   /** The blocks that it was last compared with. */
   obeyed: BlockSet | undefined;
@@ -69,8 +73,13 @@ export interface Hub {
   feed(audience: Audience, tenants: TenantSet, granted?: TenantSet): Promise<Feed>;
   /** The members of groups. */
   readonly groups: GroupCoordinator;
-  /** Keeps the time of a stream: bookmarks, age, the end of its token and of what it may see, stalls. */
-  register(stream: TimedStream, view: View): void;
+  /**
+   * Takes a place for a stream that is about to begin; it is given back by its end, or by the function that this returns.
+   * @throws {StatusError} TooManyRequests.
+   */
+  takePlace(view: View): () => void;
+  /** Keeps the time of a stream: bookmarks, age, the end of its token and of what it may see, stalls; and then its place. */
+  register(stream: TimedStream, view: View, giveBack?: () => void): void;
   /** The client's connection is gone. */
   unregister(stream: TimedStream): void;
   /**
@@ -97,7 +106,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);
   const ticker = setInterval(tick, TICK_MS);
 
-  return { groups, feed, register, unregister, assertFilterAllowed, assertRunning, stop };
+  return { groups, feed, takePlace, register, unregister, assertFilterAllowed, assertRunning, stop };
 
   async function feed(audience: Audience, tenants: TenantSet, granted: TenantSet = tenants): Promise<Feed> {
     assertRunning();
@@ -117,11 +126,16 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     if (texts.size >= MAX_FILTERS && !texts.has(filter.text)) throw tooManyFilters(MAX_FILTERS);
   }
 
-  function register(stream: TimedStream, view: View): void {
+  function takePlace({ token, granted }: View): () => void {
+    return deps.places?.take(token.subject, granted) ?? (() => undefined);
+  }
+
+  function register(stream: TimedStream, view: View, giveBack: () => void = () => undefined): void {
     const nowMs = performance.now();
     registrations.set(stream, {
       stream,
       view,
+      giveBack,
       endsAtMs: nowMs + maxAgeMs * (1 + Math.random()),
       bookmarkAtMs: nextBookmark(nowMs),
       obeyed: undefined,
@@ -131,11 +145,13 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
 
   function unregister(stream: TimedStream): void {
     stream.closed();
+    registrations.get(stream)?.giveBack();
     if (registrations.delete(stream)) deps.onEnd(stream.endedBy ?? 'client', stream.mode);
   }
 
-  function endWith({ stream }: Registration, end: WatchEnd, act: () => void): void {
+  function endWith({ stream, giveBack }: Registration, end: WatchEnd, act: () => void): void {
     registrations.delete(stream);
+    giveBack();
     act();
     deps.onEnd(end, stream.mode);
   }

@@ -7,6 +7,7 @@
 
 import type { PropagationPolicy } from '#core/delete-options.ts';
 import type { Scope } from '#core/identity.ts';
+import type { ObjectQuota } from '#core/ports/tenant-limits.ts';
 import type { SelectorRequirement } from '#core/label-selector.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import type { JsonText, ResourceKey, ResourceRow } from '#core/resource.ts';
@@ -163,6 +164,9 @@ export interface ResourceStore extends ResourceWrites {
 
   /** Whether the log has lost what follows one of these points to retention. Streams that are gone do not count. */
   isBehindRetention(points: ReadonlyMap<bigint, LogPoint>): Promise<boolean>;
+
+  /** How many objects of each kind a tenant has and may have; nothing of a tenant that the scope has not. */
+  quota(scope: Scope, tenant: string): Promise<ObjectQuota>;
 
   /** A resourceVersion that no committed object is above. Without a scope: it tells of no object. */
   newestVersion(): Promise<bigint>;
