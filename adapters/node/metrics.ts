@@ -12,6 +12,7 @@ export interface Metrics {
   readonly endedStreams: Counter<'reason'>;
   readonly isolationViolations: Counter;
   readonly filterErrors: Counter;
+  readonly refusedByLimit: Counter<'limit'>;
   readonly requests: Histogram<'method' | 'code'>;
 }
 
@@ -93,6 +94,12 @@ export function createOwnMetrics(readOutbox: () => Promise<OutboxState>): Metric
     filterErrors: new Counter({
       name: 'plumbline_event_filter_errors_total',
       help: 'Watch streams ended because their filter could not be evaluated over an event',
+      registers,
+    }),
+    refusedByLimit: new Counter({
+      name: 'plumbline_refused_by_limit_total',
+      help: 'Requests refused with 429 because of a limit: requests, watchers',
+      labelNames: ['limit'],
       registers,
     }),
     requests: new Histogram({

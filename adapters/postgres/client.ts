@@ -91,11 +91,11 @@ export function toCallerError(error: unknown, subject: string): unknown {
     });
   }
   if (!(error instanceof postgres.PostgresError)) return error;
-  const field = error.column_name;
-  const details = field === undefined ? undefined : causes(field, error.message);
+  const { column_name: field, constraint_name: reason } = error;
+  const details = field === undefined ? undefined : causes(field, error.message, reason);
   switch (error.code) {
     case 'PL403':
-      return new StatusError('Forbidden', `${subject}: ${error.message}`, {
+      return new StatusError('Forbidden', `${subject}: ${[error.message, error.hint].filter(Boolean).join('. ')}`, {
         cause: error,
         ...(details && { details }),
       });
@@ -142,6 +142,11 @@ export async function guarded<T>(subject: string, statement: () => Promise<T>): 
   }
 }
 
-function causes(field: string, message: string): { causes: { reason: string; message: string; field: string }[] } {
-  return { causes: [{ reason: 'FieldValueForbidden', message, field }] };
+/** @param reason of rules of our own, which name it as their constraint. */
+function causes(
+  field: string,
+  message: string,
+  reason: string = 'FieldValueForbidden',
+): { causes: { reason: string; message: string; field: string }[] } {
+  return { causes: [{ reason, message, field }] };
 }

@@ -57,7 +57,7 @@ function unknown(cause: unknown): Knowledge {
     throw cause;
   };
   return {
-    box: { seal: refuse, open: refuse },
+    box: { seal: refuse, open: refuse, sealSeries: refuse, openSeries: refuse },
     blocks: {
       get known(): never {
         return refuse();

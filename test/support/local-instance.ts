@@ -51,6 +51,8 @@ export async function startLocalInstance(options: LocalInstanceOptions): Promise
         KINDS: './test/http/kinds.ts',
         LOG_FORMAT: 'json',
         LOG_LEVEL: 'info',
+        // Tests that write as fast as they can share one tenant.
+        TENANT_REQUESTS_PER_SECOND: '100000',
         ...options.env,
       },
     },

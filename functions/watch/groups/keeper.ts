@@ -10,6 +10,7 @@ import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
 import type { Slots } from '#functions/watch/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { Tails } from '#functions/watch/tails.ts';
+import type { Turns } from '#functions/watch/turns.ts';
 
 /** What the process does for its members. */
 export interface GroupKeeper {
@@ -19,6 +20,8 @@ export interface GroupKeeper {
   /** Reads of the log that lanes need which are behind. */
   readonly slots: Slots;
   readonly heldRuns: HeldRuns;
+  /** Members deliver in turns. */
+  readonly turns: Turns;
   /** Makes an event of a lane a dead letter; resolves when it is, or is not to be now. Never rejects. */
   park(lane: Lane, parking: Parking): Promise<void>;
   /** See `WatchGroups.deliverDeadLetters`. Undefined when they cannot be had for now, some time later. Never rejects. */
