@@ -14,6 +14,8 @@ import type { Metric } from '#infra/cloudflare/watch-shard.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
 const LINGER_MS = 10_000;
+/** What is due and another process has is not asked for all the time. */
+const SOONEST_MS = 250;
 
 export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
@@ -54,7 +56,7 @@ export class Background extends DurableObject<typeof bindings> {
 
   async #reconcileWith(work: BackgroundWork): Promise<void> {
     const nextMs = await work.reconcile();
-    if (nextMs !== undefined) await this.ctx.storage.setAlarm(Date.now() + nextMs);
+    if (nextMs !== undefined) await this.ctx.storage.setAlarm(Date.now() + Math.max(nextMs, SOONEST_MS));
   }
 
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {

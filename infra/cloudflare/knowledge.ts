@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { secretBox } from '#adapters/ciphers/secret-box.ts';
-import type { Sql } from '#adapters/postgres/client.ts';
+import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { readTokenBlocks } from '#adapters/postgres/token-blocks.ts';
@@ -13,7 +13,6 @@ import { KEYS_READ_EVERY_MS } from '#core/ports/cursor-keys.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import type { BlockSet } from '#core/token-block.ts';
-import { StatusError, toStatusError } from '#core/status-error.ts';
 
 export interface Knowledge {
   readonly box: SecretBox;
@@ -44,7 +43,7 @@ export async function freshKnowledge(sql: Sql): Promise<Knowledge> {
     known = { box: secretBox(keys, { sealingId }), blocks, readAtMs: Date.now() };
     return knowledgeOf(known);
   } catch (error) {
-    return unknown(error);
+    return unknown(toCallerError(error, 'keys and blocks'));
   }
 }
 
@@ -55,10 +54,7 @@ function knowledgeOf({ box, blocks }: Known): Knowledge {
 /** Who is blocked must not come in, nor may a token be called malformed that a new key may have sealed. */
 function unknown(cause: unknown): Knowledge {
   const refuse = (): never => {
-    const { reason, message } = toStatusError(cause);
-    throw reason === 'ServiceUnavailable'
-      ? new StatusError(reason, message, { details: { retryAfterSeconds: 1 }, cause })
-      : cause;
+    throw cause;
   };
   return {
     box: { seal: refuse, open: refuse, sealSeries: refuse, openSeries: refuse },

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
-import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { connect, type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
@@ -75,7 +75,7 @@ export async function openWatchInstance({
     return await compose();
   } catch (error) {
     await end();
-    throw error;
+    throw toCallerError(error, 'watch');
   }
 
   async function compose(): Promise<WatchInstance> {

@@ -7,6 +7,7 @@
 import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { createNotices, type Notice, type Notices } from '#adapters/workers/notices.ts';
+import { createHttpApp } from '#http/app.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
 import { openWatchInstance, type WatchInstance } from '#infra/cloudflare/watch-instance.ts';
 
@@ -29,6 +30,8 @@ export class WatchShard extends DurableObject<typeof bindings> {
     try {
       const instance = await this.#open();
       return await instance.answer(request);
+    } catch (error) {
+      return await answerFailure(request, error);
     } finally {
       this.#inFlight -= 1;
     }
@@ -82,4 +85,13 @@ export class WatchShard extends DurableObject<typeof bindings> {
         logger.warn({ err: error, shard: name }, 'no news can be had; the log is looked at every second'),
       );
   }
+}
+
+/** As every function answers an error. */
+async function answerFailure(request: Request, error: unknown): Promise<Response> {
+  const app = createHttpApp({ logger });
+  app.all('*', () => {
+    throw error;
+  });
+  return app.fetch(request);
 }

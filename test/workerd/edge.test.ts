@@ -98,6 +98,19 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     expect(watch.events.at(-1)?.event).toBe('ERROR');
   });
 
+  test('while the database takes no connections, requests are told so, and served again when it does', async () => {
+    const { databaseUrl } = await edge();
+    const login = `${new URL(databaseUrl).pathname.slice(1)}_edge`;
+    expect((await world.viewer.get(world.widgets)).status).toBe(200);
+    await sql.unsafe(`alter role "${login}" connection limit 0`);
+    try {
+      expectStatus(await world.viewer.get(world.widgets), 503, 'ServiceUnavailable');
+    } finally {
+      await sql.unsafe(`alter role "${login}" connection limit -1`);
+    }
+    expect((await world.viewer.get(world.widgets)).status).toBe(200);
+  });
+
   test('operators ask under a host name of their own, which is nobody else’s', async () => {
     const { opsUrl, targets } = await edge();
     for (const path of ['/healthz', '/readyz', '/metrics']) {
