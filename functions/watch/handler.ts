@@ -21,6 +21,7 @@ import { answerAcks } from '#functions/watch/groups/answer-acks.ts';
 import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
+import type { Backlog } from '#functions/watch/catch-up.ts';
 import { MissedBatches } from '#functions/watch/missed-batches.ts';
 import { Pace } from '#functions/watch/pace.ts';
 import { withSharedLists, withSharedRanges } from '#functions/watch/shared-questions.ts';
@@ -52,8 +53,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 429, 504]);
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
-  const missed = new MissedBatches();
-  const pace = new Pace();
+  const backlog: Backlog = { log: deps.log, missed: new MissedBatches(), pace: new Pace() };
   const startDeps: StartDeps = { ...deps, log: withSharedRanges(deps.log), streams: withSharedLists(deps.streams) };
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
@@ -109,6 +109,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
       // All that can be refused, before the head is written.
       const cursor = feed.seal(vector);
       feed.assertRunning();
+      deps.hub.assertFilterAllowed(caller, request.selection.filter);
       const { watcher, answer } = open(c, feed, request);
       deps.hub.register(watcher, view, giveBack);
       watcher.write(opening() + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
@@ -133,9 +134,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const watcher = new Watcher({
       feed,
-      log: deps.log,
-      missed,
-      pace,
+      backlog,
       sink,
       selection,
       endsWithTenants: tenantsAreNamed,

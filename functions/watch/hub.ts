@@ -1,14 +1,16 @@
 /** All watches of this process: their feeds, one clock for all of them, and their end. */
 
-import type { Audience, TenantSet } from '#core/identity.ts';
+import type { Audience, Caller, TenantSet } from '#core/identity.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import type { BlockSet } from '#core/token-block.ts';
 import { tokenBlocked } from '#http/admit.ts';
 import type { Feed, FeedDeps } from '#functions/watch/feed.ts';
 import { createFeeds } from '#functions/watch/feeds.ts';
+import type { Filter } from '#functions/watch/filter/compile.ts';
 import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/coordinator.ts';
 import { Tails } from '#functions/watch/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
 import type { WatchPlaces } from '#functions/watch/watch-places.ts';
 import {
@@ -17,6 +19,7 @@ import {
   stopping,
   tenantsLost,
   tokenExpired,
+  tooManyFilters,
   tooSlow,
 } from '#functions/watch/watch-errors.ts';
 
@@ -33,7 +36,7 @@ export interface HubOptions {
 
 export interface HubDeps
   extends
-    Omit<FeedDeps, 'tails' | 'listStreams'>,
+    Omit<FeedDeps, 'tails' | 'turns' | 'listStreams'>,
     Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery' | 'onDeadLettersFull'> {
   readonly blocks: TokenBlocks;
   /** @default as many as come */
@@ -55,6 +58,8 @@ interface Registration {
 }
 
 const TICK_MS = 250;
+/** Different ones, over all open streams of one caller. */
+const MAX_FILTERS = 200;
 /** Longer than a failover takes. Streams that are open would go on for who was blocked meanwhile. */
 const MAX_BLOCKS_AGE_MS = 60_000;
 /** Bookmarks are spread over this share of their interval, so that thousands do not fall on one tick. */
@@ -77,6 +82,11 @@ export interface Hub {
   register(stream: TimedStream, view: View, giveBack?: () => void): void;
   /** The client's connection is gone. */
   unregister(stream: TimedStream): void;
+  /**
+   * Bounds what the streams of one caller make the process do.
+   * @throws {StatusError} TooManyRequests for one more filter than its open streams may have.
+   */
+  assertFilterAllowed(caller: Pick<Caller, 'subject'>, filter: Filter | undefined): void;
   /** @throws {StatusError} ServiceUnavailable once it was stopped. */
   assertRunning(): void;
   /** Ends every stream, with its cursor where it has one. New ones are refused. Resolves when groups have their lanes back. */
@@ -87,14 +97,16 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   const { bookmarkMs = 15_000, maxAgeMs = 1_800_000, stallMs = 30_000, lingerMs = 30_000 } = options;
   const lifetime = new AbortController();
   const tails = new Tails(deps);
-  const feeds = createFeeds({ ...deps, tails }, lingerMs);
-  const groups = new GroupCoordinator({ ...deps, tails });
+  // Their own: members of groups do not wait for what filters take.
+  const filterTurns = new Turns({ restPerMs: 1 });
+  const feeds = createFeeds({ ...deps, tails, turns: filterTurns }, lingerMs);
+  const groups = new GroupCoordinator({ ...deps, tails, turns: new Turns() });
   const registrations = new Map<TimedStream, Registration>();
 
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);
   const ticker = setInterval(tick, TICK_MS);
 
-  return { groups, feed, takePlace, register, unregister, assertRunning, stop };
+  return { groups, feed, takePlace, register, unregister, assertFilterAllowed, assertRunning, stop };
 
   async function feed(audience: Audience, tenants: TenantSet, granted: TenantSet = tenants): Promise<Feed> {
     assertRunning();
@@ -103,6 +115,15 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
 
   function assertRunning(): void {
     if (lifetime.signal.aborted) throw stopping();
+  }
+
+  function assertFilterAllowed({ subject }: Pick<Caller, 'subject'>, filter: Filter | undefined): void {
+    if (!filter) return;
+    const texts = new Set<string>();
+    for (const { stream, view } of registrations.values()) {
+      if (stream.filter && view.token.subject === subject) texts.add(stream.filter.text);
+    }
+    if (texts.size >= MAX_FILTERS && !texts.has(filter.text)) throw tooManyFilters(MAX_FILTERS);
   }
 
   function takePlace({ token, granted }: View): () => void {

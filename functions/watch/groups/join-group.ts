@@ -41,6 +41,7 @@ export async function joinGroup(
   const open = (await streams.list({ tenants })).map(({ tenant }) => tenant);
   assertTenantsExist(request, new Set(open));
   hub.assertRunning();
+  hub.assertFilterAllowed(caller, selection.filter);
   const view = viewOf(caller, granted, tenantsAreNamed);
   const giveBack = hub.takePlace(view);
   const leaseEndsAtMs = performance.now() + LEASE_MS;

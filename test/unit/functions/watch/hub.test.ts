@@ -24,6 +24,7 @@ function streamOf(): Stream {
   return {
     mode: 'broadcast',
     isClosed: false,
+    filter: undefined,
     endedBy: undefined,
     errors,
     blockedMs: () => 0,
@@ -32,6 +33,10 @@ function streamOf(): Stream {
     end: (error) => void errors.push(error),
     closed: ignore,
   };
+}
+
+function filtering(text: string): Stream {
+  return { ...streamOf(), filter: { text, matches: () => true } };
 }
 
 function startHub(blocks: TokenBlocks, trustsKey?: (keyId: string) => boolean): WatchEnd[] {
@@ -98,4 +103,21 @@ test('whatever is registered obeys the blocks, also those that came before it wa
   blocks.known = createBlockSet([{ subject: 'ann' }]);
   await vi.waitFor(() => expect(other.errors).toMatchObject([{ code: 401 }]));
   expect(ends).toEqual(['blocked', 'blocked', 'blocked']);
+});
+
+test('a caller has 200 different filters at most on its open streams, however many streams share one', () => {
+  const known = createBlockSet([]);
+  startHub({ known, ageMs: 0, current: async () => known });
+  const allow = (text: string, subject = 'ann'): void => hub?.assertFilterAllowed({ subject }, filtering(text).filter);
+  const streams = Array.from({ length: 200 }, (_, index) => filtering(`event.seq == "${index}"`));
+  for (const stream of streams) {
+    allow(stream.filter?.text ?? '');
+    for (const each of [stream, { ...stream }]) hub?.register(each, viewOf(caller, '*', false));
+  }
+  expect(() => allow('true')).toThrow('200 different filters');
+  allow('event.seq == "7"');
+  allow('true', 'bob');
+  hub?.assertFilterAllowed(caller, undefined);
+  hub?.unregister(streams[0] ?? streamOf());
+  expect(() => allow('true'), 'the other stream has it still').toThrow('200 different filters');
 });
