@@ -15,11 +15,17 @@ export interface Metrics {
   readonly requests: Histogram<'method' | 'code'>;
 }
 
-/** @param readOutbox is asked at each scrape; when it fails, the outbox's gauges are absent. */
+/** With those of the process. @param readOutbox is asked at each scrape; when it fails, the outbox's gauges are absent. */
 export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
+  const metrics = createOwnMetrics(readOutbox);
+  collectDefaultMetrics({ register: metrics.registry });
+  return metrics;
+}
+
+/** The same without the process, of which not every runtime tells. */
+export function createOwnMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
 
   // Each reads for itself: a scrape asks all metrics at once, and waits for each one's own reading only.
   const outboxGauge = (name: string, help: string, valueOf: (state: OutboxState) => number): Gauge =>

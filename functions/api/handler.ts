@@ -16,6 +16,7 @@ import { forceDelete } from '#functions/api/force-delete.ts';
 import { listForcedDeletions } from '#functions/api/forced-deletions.ts';
 import { listObjects } from '#functions/api/list.ts';
 import { serveOpenApi } from '#functions/api/openapi/serve.ts';
+import { listNamespaces, readNamespace } from '#functions/api/namespaces.ts';
 import { patchOne } from '#functions/api/patch.ts';
 import { readOne } from '#functions/api/read.ts';
 import { removeObject } from '#functions/api/remove.ts';
@@ -64,12 +65,14 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.all(WHO_AM_I_PATH, methods({ POST: whoAmI }));
   app.all('/apis/:group', methods({ GET: discover.group }));
   app.all(ROOT, methods({ GET: discover.resources }));
+  for (const path of [...LISTS, '/api/v1/namespaces']) app.get(path, compressLarge());
+  app.all('/api/v1/namespaces', methods({ GET: listNamespaces(deps) }));
+  app.all('/api/v1/namespaces/:tenant', methods({ GET: readNamespace(deps) }));
   app.all('/api/v1/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events', methods({ GET: listEvents(deps) }));
   app.all('/api/v1/namespaces/:tenant/events/:name', methods({ GET: readEvent(deps) }));
   app.all('/apis/plumbline.dev/v1/namespaces/:tenant/forceddeletions', forced);
   app.all('/apis/plumbline.dev/v1/forceddeletions', forced);
-  for (const path of LISTS) app.get(path, compressLarge());
   // Paths with a namespace come first: as a plural, "namespaces" is reserved.
   app.all(`${ROOT}/namespaces/:tenant/:plural`, collection);
   app.all(`${ROOT}/namespaces/:tenant/:plural/:name`, object);

@@ -3,6 +3,7 @@
  * should run on the machine. Goals are printed, not asserted.
  */
 
+import { benchApiWrites } from '#test/bench/api-writes.ts';
 import { benchBulk } from '#test/bench/bulk-transaction.ts';
 import { benchCapture } from '#test/bench/capture.ts';
 import { benchFanOut } from '#test/bench/fan-out.ts';
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   latency: () => onInstance(benchLatency),
   resume: () => onInstance(benchResume),
   list: () => onInstance(benchList),
+  writes: () => onInstance(benchApiWrites),
   fanout: () => onInstance(benchFanOut),
   idle: () => onInstance(benchIdle),
   groups: () => onInstance(benchGroups),
