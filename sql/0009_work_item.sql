@@ -17,6 +17,23 @@ create table plumbline.controller (
 
 create index controller_kind on plumbline.controller (api_group, kind);
 
+-- Controllers of a kind that run elsewhere and report over HTTP: they have no work items, and their leases are their own.
+create table plumbline.controller_elsewhere (
+  name text collate "C" primary key, -- group/name
+  api_group text collate "C" not null,
+  kind text collate "C" not null,
+  condition_types text[] not null default '{}',
+  status_fields text[] not null default '{}',
+  foreign key (api_group, kind) references plumbline.kind
+);
+
+create index controller_elsewhere_kind on plumbline.controller_elsewhere (api_group, kind);
+
+-- All who have parts of a status to themselves.
+create view plumbline.reporter as
+  select name, api_group, kind, condition_types, status_fields from plumbline.controller union all
+  select name, api_group, kind, condition_types, status_fields from plumbline.controller_elsewhere;
+
 -- Changes of a kind that concern objects of a controller's kind.
 create table plumbline.controller_watch (
   controller text collate "C" not null references plumbline.controller (name) on delete cascade,
@@ -94,7 +111,7 @@ create table plumbline.watch_change (
 
 create index watch_change_controller on plumbline.watch_change (controller, id);
 
-grant select on plumbline.controller, plumbline.controller_watch, plumbline.work_item, plumbline.pass_lease,
+grant select on plumbline.controller, plumbline.reporter, plumbline.controller_watch, plumbline.work_item, plumbline.pass_lease,
   plumbline.watch_change to plumbline_server;
 
 -- Wakes reconcilers as wake_publishers wakes publishers: only when one sleeps.

@@ -318,10 +318,10 @@ $$;
 create function plumbline.assert_own_report(p_controller text, p_report jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-  c plumbline.controller;
+  c plumbline.reporter;
   foreign_share text;
 begin
-  select * into strict c from plumbline.controller where name = p_controller;
+  select * into strict c from plumbline.reporter where name = p_controller;
   select coalesce(
     (select 'condition ' || t from (select r ->> 'type' from jsonb_array_elements(p_report -> 'conditions') r union all
       select jsonb_array_elements_text(coalesce(p_report -> 'removedConditions', '[]'))) types (t)
@@ -489,13 +489,39 @@ begin
 end
 $$;
 
+-- What controllers elsewhere have said of an object.
+create table plumbline.report_elsewhere (
+  controller text collate "C" not null references plumbline.controller_elsewhere (name) on delete cascade,
+  uid uuid not null references plumbline.resource (uid) on delete cascade,
+  -- The highest that came: a lower one is of a holder that was replaced. Absent: none ever came.
+  fencing_token bigint,
+  observed_generation bigint,
+  primary key (uid, controller)
+);
+
+-- The generation that all running controllers here and all controllers elsewhere have seen, and never less than was said
+-- before. p_controller: it reports now, so it runs.
+create function plumbline.observed_by_all(r plumbline.resource, p_controller text) returns bigint
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select greatest(
+    least(
+      (select min(w.generation) from plumbline.work_item w join plumbline.controller c on c.name = w.controller
+        where w.uid = r.uid and c.api_group = r.api_group and c.kind = r.kind
+          -- Another version of the code had controllers that are not any more.
+          and (c.name = p_controller or plumbline.is_running(c.last_seen_at))),
+      (select min(coalesce(e.observed_generation, 0)) from plumbline.controller_elsewhere c
+        left join plumbline.report_elsewhere e on e.controller = c.name and e.uid = r.uid
+        where c.api_group = r.api_group and c.kind = r.kind)),
+    case when jsonb_typeof(r.status -> 'observedGeneration') = 'number'
+      then (r.status -> 'observedGeneration')::numeric::bigint end)
+$$;
+
 -- Last in the transaction: taking the last finalizer off removes the object, its lease and its items.
 create function plumbline.write_report(r plumbline.resource, p_controller text, p_report jsonb, p_finalized boolean) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
   report jsonb := p_report;
   merged jsonb := r.status;
-  observed bigint;
   blockers jsonb;
 begin
   if r.deletion_timestamp is not null then
@@ -507,14 +533,8 @@ begin
       then jsonb_build_object('removedConditions', coalesce(report -> 'removedConditions', '[]') || '["DeletionBlocked"]')
       else jsonb_build_object('conditions', coalesce(report -> 'conditions', '[]') || jsonb_build_array(blockers)) end;
   end if;
-  -- What all running controllers of the kind have seen, and never less than was said before.
-  select min(w.generation) into observed from plumbline.work_item w join plumbline.controller c on c.name = w.controller
-    where w.uid = r.uid and c.api_group = r.api_group and c.kind = r.kind
-      -- Another version of the code had controllers that are not any more.
-      and (c.name = p_controller or plumbline.is_running(c.last_seen_at));
   report := jsonb_set(report, '{fields}', coalesce(report -> 'fields', '{}') || jsonb_build_object('observedGeneration',
-    greatest(observed, case when jsonb_typeof(r.status -> 'observedGeneration') = 'number'
-      then (r.status -> 'observedGeneration')::numeric::bigint end)));
+    plumbline.observed_by_all(r, p_controller)));
   merged := plumbline.merge_status(r.status, p_controller, report);
   perform set_config('plumbline.writer', p_controller, true);
   update plumbline.resource set status = merged,

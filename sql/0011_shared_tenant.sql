@@ -60,10 +60,10 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select part.name || ' belongs to ' || part.owner
   from (
     select 'controller ' || c.name as owner, 'condition' as what, t as name
-      from plumbline.controller c cross join unnest(c.condition_types) t where c.api_group = p_group and c.kind = p_kind
+      from plumbline.reporter c cross join unnest(c.condition_types) t where c.api_group = p_group and c.kind = p_kind
     union all
     select 'controller ' || c.name, 'field', f
-      from plumbline.controller c cross join unnest(c.status_fields) f where c.api_group = p_group and c.kind = p_kind
+      from plumbline.reporter c cross join unnest(c.status_fields) f where c.api_group = p_group and c.kind = p_kind
     union all
     select 'the driver', 'condition', unnest('{DeletionBlocked,OwnershipConflict,Paused}'::text[])
     union all
@@ -79,8 +79,30 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   order by part.name limit 1
 $$;
 
--- Controllers' parts of a status are written by the driver alone: in functions that check whose pass it is, and that say
--- so by the setting plumbline.writer. For a kind without controllers here, everything is as free as before.
+-- Refuses an observedGeneration that cannot be true: of a generation that does not exist yet, or older than what was
+-- reported, for then another writer knows more. What is no number was never reported.
+create function plumbline.assert_observed(p_before jsonb, p_after jsonb, p_generation bigint) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+  before constant numeric := case when jsonb_typeof(p_before) = 'number' then p_before::numeric else 0 end;
+  after constant numeric :=
+    case coalesce(jsonb_typeof(p_after), 'null') when 'number' then p_after::numeric when 'null' then 0 else -1 end;
+begin
+  if after < 0 or after <> trunc(after) then
+    raise exception 'status.observedGeneration must be an integer from 0 on'
+      using errcode = 'PL422', column = 'status.observedGeneration', constraint = 'FieldValueInvalid';
+  elsif after > p_generation then
+    raise exception 'status.observedGeneration is %, above metadata.generation, which is %', after, p_generation
+      using errcode = 'PL422', column = 'status.observedGeneration', constraint = 'FieldValueInvalid';
+  elsif after < before then
+    raise exception 'status.observedGeneration cannot go back from % to %: read the object again', before, after
+      using errcode = 'PL409', column = 'status.observedGeneration', constraint = 'FieldValueInvalid';
+  end if;
+end
+$$;
+
+-- Controllers' parts of a status are written by them alone: in functions that check whose pass or report it is, and that
+-- say so by the setting plumbline.writer. For a kind without controllers, everything is as free as before.
 -- It runs with the rights of the writer and without settings of its own, which would cost every status write another 5 µs;
 -- so it costs 5 µs of 56, and writes of anything else nothing. Whoever could trick it by a search_path could as well set
 -- plumbline.writer: raw SQL may, what comes over HTTP can do neither.
@@ -89,15 +111,17 @@ language plpgsql as $$
 declare
   foreign_part text;
 begin
-  perform from plumbline.controller c where c.api_group = new.api_group and c.kind = new.kind;
-  if not found or current_setting('plumbline.writer', true) <> '' then
-    return new;
+  perform from plumbline.reporter c where c.api_group = new.api_group and c.kind = new.kind;
+  if found and coalesce(current_setting('plumbline.writer', true), '') = '' then
+    foreign_part := plumbline.foreign_status_part(new.api_group, new.kind, old.status, new.status);
   end if;
-  foreign_part := plumbline.foreign_status_part(new.api_group, new.kind, old.status, new.status);
   if foreign_part is not null then
-    raise exception '%, and is written by its passes alone', foreign_part
+    raise exception '%, and is written by it alone', foreign_part
       using errcode = 'PL403', column = 'status',
         hint = 'Leave it as it is: a patch that does not name it, or what was read. Conditions and fields of your own can be written beside it.';
+  end if;
+  if new.status -> 'observedGeneration' is distinct from old.status -> 'observedGeneration' then
+    perform plumbline.assert_observed(old.status -> 'observedGeneration', new.status -> 'observedGeneration', new.generation);
   end if;
   return new;
 end
@@ -132,4 +156,4 @@ $$;
 create trigger finalizer_guard before update of finalizers on plumbline.resource for each row
   when (new.finalizers is distinct from old.finalizers) execute function plumbline.guard_finalizers();
 
-grant execute on function plumbline.foreign_status_part to plumbline_server;
+grant execute on function plumbline.assert_observed, plumbline.foreign_status_part to plumbline_server;

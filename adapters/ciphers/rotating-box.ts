@@ -41,13 +41,27 @@ export async function rotatingBox(
 
   return {
     seal: (plaintext, associatedData) => box.seal(plaintext, associatedData),
-    open(token, associatedData) {
-      const opened = box.open(token, associatedData);
-      if (opened === 'malformed' && performance.now() - readAtMs > STALE_MS) throw unreadable();
-      return opened;
+    open: (token, associatedData) => known(box.open(token, associatedData)),
+    sealSeries(plaintext, associatedData) {
+      let begunIn = box;
+      let sealNumber = box.sealSeries(plaintext, associatedData);
+      return (number) => {
+        // A series is not sealed under an old key for longer than other tokens.
+        if (begunIn !== box) {
+          begunIn = box;
+          sealNumber = box.sealSeries(plaintext, associatedData);
+        }
+        return sealNumber(number);
+      };
     },
+    openSeries: (token, associatedData) => known(box.openSeries(token, associatedData)),
     follow: (listener) => void listeners.push(listener),
   };
+
+  function known<T>(opened: T | 'malformed'): T | 'malformed' {
+    if (opened === 'malformed' && performance.now() - readAtMs > STALE_MS) throw unreadable();
+    return opened;
+  }
 
   async function look(): Promise<void> {
     try {

@@ -13,6 +13,7 @@ import { Buffer } from 'node:buffer';
 
 import { gcmsiv } from '@noble/ciphers/aes.js';
 
+import { seriesOf } from '#adapters/ciphers/series.ts';
 import { type CursorKey, MAX_KEY_SPAN } from '#core/ports/cursor-keys.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
 
@@ -42,7 +43,7 @@ export function secretBox(keys: readonly CursorKey[], options: SecretBoxOptions 
   const { sealingId = newestId, randomBytes = pooledRandomBytes() } = options;
   const sealingKey = ring.get(sealingId);
   if (!sealingKey) throw new RangeError(`the key that seals, ${sealingId}, is not in the ring`);
-  return { seal, open };
+  return { seal, open, ...seriesOf({ seal, open }) };
 
   function seal(plaintext: Uint8Array, associatedData: string): string {
     const nonce = randomBytes(NONCE_BYTES);

@@ -35,6 +35,8 @@ export interface RemoteKeys {
    * `JWKSNoMatchingKey` when there is none, and `JWKSMultipleMatchingKeys` for a token without a key id that several fit.
    */
   readonly find: JWTVerifyGetKey;
+  /** Whether tokens of the key with this id are taken, as of the last read. */
+  trusts(keyId: string): boolean;
   /** How long ago the keys were read; undefined when they never were. */
   ageMs(): number | undefined;
   /** Why no token can be checked; undefined while there are keys, be they fresh or not. */
@@ -54,6 +56,7 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
   const { refreshMs = 300_000, minIntervalMs = 5_000, timeoutMs = 3_000 } = options;
   const retryAfterSeconds = Math.max(1, Math.ceil(minIntervalMs / 1_000));
   let known: JWTVerifyGetKey | undefined;
+  let knownIds: ReadonlySet<string | undefined> = new Set();
   let knownText = '';
   let failure: unknown;
   let beganAtMs = Number.NEGATIVE_INFINITY;
@@ -65,6 +68,7 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
   void keepReading();
   return {
     find,
+    trusts: (keyId) => known !== undefined && knownIds.has(keyId),
     ageMs: () => (readAtMs === undefined ? undefined : performance.now() - readAtMs),
     problem() {
       if (known) return undefined;
@@ -145,7 +149,8 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
     if (known && text === knownText) return;
     knownText = text;
     known = createLocalJWKSet({ keys: [...keys] });
-    onChange(keys.map(({ kid }) => kid));
+    knownIds = new Set(keys.map(({ kid }) => kid));
+    onChange([...knownIds]);
   }
 
   function pause(ms: number): Promise<void> {

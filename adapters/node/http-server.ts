@@ -5,9 +5,12 @@ import type { Socket } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 import { cutSilentPeers } from '#adapters/node/silent-peers.ts';
+import { refuseUnreadable } from '#adapters/node/unreadable-requests.ts';
 
 export interface HttpServerOptions extends ListenOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
+  /** How long a client may take. @default 10 s for the header, 60 s for the request, looked at every 5 s */
+  readonly timeoutsMs?: { readonly header: number; readonly request: number; readonly check: number };
 }
 
 export interface HttpServer {
@@ -22,18 +25,26 @@ const STOP_GRACE_MS = 8_000;
 const SILENT_GRACE_MS = 1_000;
 const SWEEP_MS = 20;
 /** Against clients that send their request a byte at a time. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
+const TIMEOUTS_MS = { header: 10_000, request: 60_000, check: 5_000 };
 
 /** Answers once it listens. @throws the system's error when the address cannot be had. */
-export async function startHttpServer({ host, port, fetch }: HttpServerOptions): Promise<HttpServer> {
+export async function startHttpServer({
+  host,
+  port,
+  fetch,
+  timeoutsMs = TIMEOUTS_MS,
+}: HttpServerOptions): Promise<HttpServer> {
   const server = createAdaptorServer({
     // HTTP/1.1 only: the bindings are those of node:http.
     fetch: (request, env) => fetch(request, env as HttpBindings),
     overrideGlobalObjects: false,
+    serverOptions: {
+      headersTimeout: timeoutsMs.header,
+      requestTimeout: timeoutsMs.request,
+      connectionsCheckingInterval: timeoutsMs.check,
+    },
   }) as Server;
-  server.headersTimeout = HEADERS_TIMEOUT_MS;
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  refuseUnreadable(server);
   const sockets = new Set<Socket>();
   // Node does not count them as idle.
   const withoutRequest = new Set<Socket>();

@@ -12,14 +12,21 @@ export interface Metrics {
   readonly endedStreams: Counter<'reason'>;
   readonly isolationViolations: Counter;
   readonly filterErrors: Counter;
+  readonly refusedByLimit: Counter<'limit'>;
   readonly requests: Histogram<'method' | 'code'>;
 }
 
-/** @param readOutbox is asked at each scrape; when it fails, the outbox's gauges are absent. */
+/** With those of the process. @param readOutbox is asked at each scrape; when it fails, the outbox's gauges are absent. */
 export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
+  const metrics = createOwnMetrics(readOutbox);
+  collectDefaultMetrics({ register: metrics.registry });
+  return metrics;
+}
+
+/** The same without the process, of which not every runtime tells. */
+export function createOwnMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
 
   // Each reads for itself: a scrape asks all metrics at once, and waits for each one's own reading only.
   const outboxGauge = (name: string, help: string, valueOf: (state: OutboxState) => number): Gauge =>
@@ -87,6 +94,12 @@ export function createMetrics(readOutbox: () => Promise<OutboxState>): Metrics {
     filterErrors: new Counter({
       name: 'plumbline_event_filter_errors_total',
       help: 'Watch streams ended because their filter could not be evaluated over an event',
+      registers,
+    }),
+    refusedByLimit: new Counter({
+      name: 'plumbline_refused_by_limit_total',
+      help: 'Requests refused with 429 because of a limit: requests, watchers',
+      labelNames: ['limit'],
       registers,
     }),
     requests: new Histogram({

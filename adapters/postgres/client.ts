@@ -18,16 +18,19 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 export interface ConnectOptions extends ConnectionOptions {
   /** @default 10 */
   readonly maxConnections?: number;
+  /** Takes the place of LISTEN, which does not work behind a transaction pooler. @default the connection's own */
+  readonly listen?: Sql['listen'] | undefined;
 }
 
 /** Of statements that have a timeout: how long one waits for a connection. All are busy for that long only when something is wrong. */
 const PATIENCE_MS = 3_000;
 
 /** Opens a pool; connections are made when needed. Whoever opens it ends it. */
-export function connect(databaseUrl: string, { maxConnections = 10, ...options }: ConnectOptions): Sql {
+export function connect(databaseUrl: string, { maxConnections = 10, listen, ...options }: ConnectOptions): Sql {
   const open = (onClose: () => void): Sql => openConnection(databaseUrl, options, onClose);
   const pool = createPool(open, {
     maxConnections,
+    listen,
     patienceMs: options.statementTimeoutMs === undefined ? undefined : PATIENCE_MS,
   });
   origins.set(pool, { databaseUrl, options });
@@ -88,11 +91,11 @@ export function toCallerError(error: unknown, subject: string): unknown {
     });
   }
   if (!(error instanceof postgres.PostgresError)) return error;
-  const field = error.column_name;
-  const details = field === undefined ? undefined : causes(field, error.message);
+  const { column_name: field, constraint_name: reason } = error;
+  const details = field === undefined ? undefined : causes(field, error.message, reason);
   switch (error.code) {
     case 'PL403':
-      return new StatusError('Forbidden', `${subject}: ${error.message}`, {
+      return new StatusError('Forbidden', `${subject}: ${[error.message, error.hint].filter(Boolean).join('. ')}`, {
         cause: error,
         ...(details && { details }),
       });
@@ -139,6 +142,11 @@ export async function guarded<T>(subject: string, statement: () => Promise<T>): 
   }
 }
 
-function causes(field: string, message: string): { causes: { reason: string; message: string; field: string }[] } {
-  return { causes: [{ reason: 'FieldValueForbidden', message, field }] };
+/** @param reason of rules of our own, which name it as their constraint. */
+function causes(
+  field: string,
+  message: string,
+  reason: string = 'FieldValueForbidden',
+): { causes: { reason: string; message: string; field: string }[] } {
+  return { causes: [{ reason, message, field }] };
 }

@@ -24,6 +24,12 @@ export interface ConnectionOptions {
    * little more than that is given up. Absent: statements may wait for ever.
    */
   readonly statementTimeoutMs?: number;
+  /**
+   * Through a transaction pooler that prepares statements in the sessions it lends (Hyperdrive, PgBouncer from 1.21 on).
+   * Sessions change between transactions, so none is asked for a state: the login has its role and its parameters as
+   * defaults (see pooled-login.ts); `role` and `settings` are for connections of one's own.
+   */
+  readonly isPooled?: boolean;
   /** Parameters of the server, which outrank those that the database and the login have. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -39,7 +45,7 @@ const RECONNECT_PAUSE_SECONDS = 0.05;
  * statement, and perhaps more than once.
  */
 export function openConnection(databaseUrl: string, options: ConnectionOptions, onClose: () => void): Sql {
-  const { applicationName, role, statementTimeoutMs, settings } = options;
+  const { applicationName, role, statementTimeoutMs, isPooled = false, settings } = options;
   // The driver knows this option; its types do not.
   const untyped = {
     socket: socketFactory({
@@ -59,16 +65,19 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
     backoff: () => RECONNECT_PAUSE_SECONDS,
     onclose: () => onClose(),
     onnotice: () => undefined,
-    connection: {
-      application_name: applicationName,
-      // Every statement has one good plan, whatever its arguments; planning a list anew costs 0.5 ms each time.
-      plan_cache_mode: 'force_generic_plan',
-      // They are short: compiling one takes longer than running it.
-      jit: 'off',
-      ...(role && { role }),
-      ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
-      ...settings,
-    },
+    // PgBouncer refuses parameters that it does not know.
+    connection: isPooled
+      ? { application_name: applicationName }
+      : {
+          application_name: applicationName,
+          // Every statement has one good plan, whatever its arguments; planning a list anew costs 0.5 ms each time.
+          plan_cache_mode: 'force_generic_plan',
+          // They are short: compiling one takes longer than running it.
+          jit: 'off',
+          ...(role && { role }),
+          ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
+          ...settings,
+        },
     transform: { undefined: null },
   });
 }

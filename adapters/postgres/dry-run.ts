@@ -23,10 +23,10 @@ export function dryRunWrites(undone: Undone): ResourceWrites {
       });
     },
 
-    async updateStatus(scope, key, status, preconditions) {
+    async updateStatus(scope, key, status, preconditions, reporter) {
       return undone(key.tenant, scope, async (sql) => {
         const before = await versionOf(sql, scope, key);
-        return before(await resourceWrites(sql).updateStatus(scope, key, status, preconditions));
+        return before(await resourceWrites(sql).updateStatus(scope, key, status, preconditions, reporter));
       });
     },
 

@@ -1,6 +1,7 @@
 /**
  * One statement as a transaction of its own, in one round trip: BEGIN with what holds for it, the statement and COMMIT
- * are sent together. Measured beside the bare statement on one connection: see `test/bench/scoped.ts`.
+ * are sent together. Measured with `test/bench/scoped.ts`: a read of one object takes 121 µs where the bare statement takes
+ * 80 µs, a page of 500 the same, a write 1.3 to 1.5 times as long.
  *
  * Of the driver this needs two things that it does not document: a query is answered by its `resolve` and `reject`, and a
  * connection's handler takes queries in their order.

@@ -12,6 +12,7 @@ export interface RegisteredKind {
   readonly redact: readonly string[];
   readonly finalizers: readonly string[];
   readonly controllers: readonly RegisteredController[];
+  readonly controllersElsewhere: readonly Pick<RegisteredController, 'id' | 'conditions' | 'statusFields'>[];
 }
 
 /** What the database must know of a controller: what it touches, and what it may write. */
@@ -58,9 +59,25 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
         );
       }
       for (const controller of kind.controllers) await registerController(sql, kind, controller);
+      await registerElsewhere(sql, kind);
     }
   } finally {
     await sql.end({ timeout: 1 });
+  }
+}
+
+/** Nobody can tell whether they run: those that this program does not name own nothing any more. */
+async function registerElsewhere(sql: Sql, { group, kind, controllersElsewhere }: RegisteredKind): Promise<void> {
+  const names = controllersElsewhere.map(({ id }) => id);
+  await sql`
+    delete from plumbline.controller_elsewhere
+    where api_group = ${group} and kind = ${kind} and name <> all (${names}::text[])`;
+  for (const { id, conditions, statusFields } of controllersElsewhere) {
+    await sql`
+      insert into plumbline.controller_elsewhere as c (name, api_group, kind, condition_types, status_fields)
+      values (${id}, ${group}, ${kind}, ${[...conditions]}::text[], ${[...statusFields]}::text[])
+      on conflict (name) do update set api_group = excluded.api_group, kind = excluded.kind,
+        condition_types = excluded.condition_types, status_fields = excluded.status_fields`;
   }
 }
 

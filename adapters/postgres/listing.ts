@@ -88,13 +88,13 @@ async function headPage(sql: Sql, scope: Scope, params: ListParams): Promise<Hea
   // NOT IN is hashed, however few records the planner expected.
   const page = sql`
     select ${columnsNow(sql)} from ${looked(sql, scope, params)} r
-    where true ${selectorCondition(sql, params.labels)}
+    where true ${selected(sql, params)}
       and r.uid not in (select uid from pending)
     order by ${inOrder(sql, params)} limit ${params.limit + 1}`;
   // "r" again, so that the same conditions apply to the state before as to the rows.
   const rewound = sql`
     select ${columnsNow(sql)} from (select ${columnsBefore(sql)} from pending o where o.old_resource_version is not null) r
-    where ${inScope(sql, scope, params)} ${selectorCondition(sql, params.labels)}
+    where ${inScope(sql, scope, params)} ${selected(sql, params)}
       and not exists (select from looked_to t where (r.tenant, r.name) > (t.tenant, t.name))
     order by r.tenant, r.name limit ${params.limit + 1}`;
   const rows = await sql<(ResourceRow & { head: HeadJson; uid: string | null })[]>`
@@ -163,7 +163,7 @@ async function currentPage(sql: Sql, scope: Scope, params: ListParams): Promise<
     from (values (1)) always left join (
       select ${shownColumns(sql)} from ${looked(sql, scope, params)} r
       join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind
-      where true ${selectorCondition(sql, params.labels)}
+      where true ${selected(sql, params)}
       order by ${inOrder(sql, params)} limit ${params.limit + 1}
     ) r on true
     order by r.tenant, r.name`;
@@ -195,8 +195,15 @@ function inOrder(sql: Sql, { tenant }: ListParams): Fragment {
   return tenant === undefined ? sql`r.tenant, r.name` : sql`r.name`;
 }
 
-function isBounded({ labels, name }: ListParams): boolean {
-  return labels.length > 0 && name === undefined;
+function isBounded({ labels, except, name }: ListParams): boolean {
+  return (labels.length > 0 || except !== undefined) && name === undefined;
+}
+
+/** What is asked of each object that is looked at. */
+function selected(sql: Sql, { labels, except }: ListParams): Fragment {
+  const named = selectorCondition(sql, labels);
+  if (except === undefined) return named;
+  return sql`${named} and r.name <> all (${[...except.names]}::text[]) and r.tenant <> all (${[...except.tenants]}::text[])`;
 }
 
 type ScopeParams = Pick<ListParams, 'group' | 'kind' | 'tenant' | 'name' | 'after'>;

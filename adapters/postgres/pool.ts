@@ -15,6 +15,8 @@ export interface PoolOptions {
   readonly maxConnections: number;
   /** How long a statement waits for a connection. Absent: for ever. */
   readonly patienceMs: number | undefined;
+  /** In place of the driver's own. */
+  readonly listen?: Sql['listen'] | undefined;
 }
 
 /** A statement of the driver. */
@@ -48,7 +50,10 @@ export function framed(pool: Sql, beginning: string): Sql | undefined {
 const REFUSED: readonly PropertyKey[] = ['begin', 'reserve', 'subscribe', 'file'];
 
 /** @param open makes a connection; its argument is to be called once it has closed. */
-export function createPool(open: (onClose: () => void) => Sql, { maxConnections, patienceMs }: PoolOptions): Sql {
+export function createPool(
+  open: (onClose: () => void) => Sql,
+  { maxConnections, patienceMs, listen }: PoolOptions,
+): Sql {
   const connections = new Set<Connection>();
   // The last one used first: its plans are warm, and the others may rest.
   const idle: Connection[] = [];
@@ -68,6 +73,7 @@ export function createPool(open: (onClose: () => void) => Sql, { maxConnections,
       },
       get(target, name): unknown {
         if (name === 'end') return end;
+        if (name === 'listen' && listen) return listen;
         if (name === 'unsafe') return (...args: Parameters<Sql['unsafe']>) => routed(target.unsafe(...args));
         if (REFUSED.includes(name)) throw new TypeError(`a pool has no ${String(name)}: open a session`);
         return Reflect.get(target, name);

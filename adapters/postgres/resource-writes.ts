@@ -14,13 +14,14 @@ import type {
   NewResource,
   Preconditions,
   Removal,
+  Reporter,
   ResourceWrites,
 } from '#core/ports/resources.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 import { StatusError } from '#core/status-error.ts';
 
 /** A written row, or the row as it was found when the write did not happen. */
-type WrittenRow = ResourceRow & { readonly outcome: 'written' | 'marked' | 'gone' | 'kept' };
+type WrittenRow = ResourceRow & { readonly outcome: 'written' | 'marked' | 'gone' | 'kept' | 'fenced' };
 
 /** @param sql a pool, or the connection of a transaction that serves the scopes of the writes. */
 export function resourceWrites(sql: Sql): ResourceWrites {
@@ -68,7 +69,9 @@ export function resourceWrites(sql: Sql): ResourceWrites {
       key: ResourceKey,
       status: string,
       preconditions: Preconditions,
+      reporter?: Reporter,
     ): Promise<ResourceRow> {
+      if (reporter) return report(scope, key, status, preconditions, reporter);
       return write(scope, key, preconditions, sql`status = ${status}::text::jsonb`);
     },
 
@@ -155,12 +158,60 @@ export function resourceWrites(sql: Sql): ResourceWrites {
     });
     return judge(row, key, preconditions);
   }
+
+  /** See `sql/0024_report_status.sql`. It is called for a row that is locked and whose preconditions hold, or not at all. */
+  async function report(
+    scope: Scope,
+    key: ResourceKey,
+    status: string,
+    preconditions: Preconditions,
+    { controller, fencingToken }: Reporter,
+  ): Promise<ResourceRow> {
+    const row = await guarded(subject(key), async () => {
+      const [found] = await scoped(sql, scope)<WrittenRow[]>`
+        with target as materialized (
+          select r as object from plumbline.resource r where ${isKey(sql, scope, key)} for no key update
+        ),
+        held as materialized (
+          select t.object from (select (object).*, object from target) t where ${holds(sql, preconditions)}
+        ),
+        reported as materialized (
+          select w.* from held cross join lateral plumbline.report_status(held.object, ${controller},
+            ${fencingToken ?? null}::text::bigint, ${status}::text::jsonb) w
+        ),
+        done as (
+          select 'written' as outcome, (object).* from reported where not is_fenced union all
+          select case when exists (select from reported) then 'fenced' else 'kept' end, (object).* from target
+          where not exists (select from reported where not is_fenced)
+        )
+        select r.outcome, ${shownColumns(sql)}
+        from done r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;
+      return found;
+    });
+    return judge(row, key, preconditions, controller);
+  }
 }
 
 /** A write that found its row but did not happen was either refused by a precondition, or would have changed nothing. */
-function judge(row: WrittenRow | undefined, key: ResourceKey, { uid, resourceVersion }: Preconditions): WrittenRow {
+function judge(
+  row: WrittenRow | undefined,
+  key: ResourceKey,
+  { uid, resourceVersion }: Preconditions,
+  controller?: string,
+): WrittenRow {
   if (!row)
     throw new StatusError('NotFound', `${subject(key)} not found`, { details: { name: key.name, kind: key.kind } });
+  if (row.outcome === 'fenced') {
+    const message = `controller ${controller} has reported with a higher fencing token: this lease was lost, and nothing is written`;
+    throw new StatusError('Fenced', `${subject(key)}: ${message}`, {
+      details: {
+        name: key.name,
+        kind: key.kind,
+        uid: row.uid,
+        causes: [{ reason: 'StaleFencingToken', message, field: 'fencingToken' }],
+      },
+    });
+  }
   if (row.outcome !== 'kept') return row;
   if (uid !== undefined && row.uid !== uid) {
     throw new StatusError(

@@ -5,20 +5,24 @@ import { countAfter, listAtHead } from '#adapters/postgres/listing.ts';
 import { dryRunWrites } from '#adapters/postgres/dry-run.ts';
 import { isKey, shownColumns, storedColumns, subject } from '#adapters/postgres/resource-columns.ts';
 import { resourceWrites } from '#adapters/postgres/resource-writes.ts';
+import { readObjectQuota } from '#adapters/postgres/quotas.ts';
 import { scoped } from '#adapters/postgres/scoped.ts';
 import { sessionsBeside } from '#adapters/postgres/session.ts';
 import { snapshotAtHead } from '#adapters/postgres/snapshot.ts';
 import { undoneBeside } from '#adapters/postgres/undone.ts';
 import type { TurnsOptions } from '#adapters/postgres/turns.ts';
 import type { Scope } from '#core/identity.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
+import type { ObjectQuota } from '#core/ports/tenant-limits.ts';
 import type { ListPage, ListParams, ResourceStore, Snapshot } from '#core/ports/resources.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 
 /** Snapshots are held for as long as clients take to read them. */
 const SNAPSHOTS: TurnsOptions = { maxOpen: 16, maxPerOwner: 6, patienceMs: 2_000 };
 
-export function postgresResources(sql: Sql): ResourceStore {
-  const sessions = sessionsBeside(sql, SNAPSHOTS);
+/** @param snapshots how many may be open at once; each has a connection beside the pool. */
+export function postgresResources(sql: Sql, snapshots: TurnsOptions = SNAPSHOTS): ResourceStore {
+  const sessions = sessionsBeside(sql, snapshots);
   return {
     ...resourceWrites(sql),
     dryRun: dryRunWrites(undoneBeside(sql)),
@@ -49,6 +53,22 @@ export function postgresResources(sql: Sql): ResourceStore {
       params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
     ): Promise<number | undefined> {
       return guarded(subject(params), () => countAfter(scoped(sql, scope), scope, params));
+    },
+
+    async isBehindRetention(points: ReadonlyMap<bigint, LogPoint>): Promise<boolean> {
+      return guarded('the start of the log', async () => {
+        const entries = [...points];
+        const [row] = await sql<{ isBehind: boolean }[]>`
+          select exists (
+            select from unnest(${entries.map(([stream]) => String(stream))}::bigint[],
+              ${entries.map(([, { seq }]) => String(seq))}::bigint[]) p (stream, seq)
+            join plumbline.frontier f on f.stream = p.stream and p.seq + 1 < f.first_seq) as "isBehind"`;
+        return row?.isBehind === true;
+      });
+    },
+
+    async quota(scope: Scope, tenant: string): Promise<ObjectQuota> {
+      return readObjectQuota(sql, scope, tenant);
     },
 
     async newestVersion(): Promise<bigint> {

@@ -77,16 +77,25 @@ export async function followTokenBlocks(sql: Sql, signal: AbortSignal): Promise<
 
   async function readOnce(): Promise<void> {
     const beganAtMs = performance.now();
-    const rows = await guarded(
-      'token blocks',
-      () => sql<BlockRow[]>`
-        select subject, token_id as "tokenId", tenant from plumbline.token_block_in_force order by id`,
-    );
+    const rows = await selectBlocks(sql);
     const text = JSON.stringify(rows);
     if (text !== rowsOfKnown) known = createBlockSet(rows.map(toBlock));
     rowsOfKnown = text;
     readAtMs = beganAtMs;
   }
+}
+
+/** The blocks as they are now. @throws {StatusError} ServiceUnavailable. */
+export async function readTokenBlocks(sql: Sql): Promise<BlockSet> {
+  return createBlockSet((await selectBlocks(sql)).map(toBlock));
+}
+
+async function selectBlocks(sql: Sql): Promise<readonly BlockRow[]> {
+  return guarded(
+    'token blocks',
+    () => sql<BlockRow[]>`
+      select subject, token_id as "tokenId", tenant from plumbline.token_block_in_force order by id`,
+  );
 }
 
 function toBlock({ subject, tokenId, tenant }: BlockRow): TokenBlock {

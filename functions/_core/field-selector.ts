@@ -1,4 +1,4 @@
-/** Field selectors on what every object has: `metadata.name=a`, `metadata.namespace==b`, joined by commas. */
+/** Field selectors on what every object has: `metadata.name=a`, `metadata.namespace!=b`, joined by commas. */
 
 import { canBeName, dnsLabelProblem } from '#core/names.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -6,6 +6,8 @@ import { StatusError } from '#core/status-error.ts';
 export interface FieldSelector {
   readonly name?: string;
   readonly namespace?: string;
+  /** Those that are not selected. */
+  readonly not: { readonly names: readonly string[]; readonly namespaces: readonly string[] };
   /** No object can be selected: terms contradict each other, or name what cannot be a name. */
   readonly isEmpty: boolean;
 }
@@ -14,11 +16,14 @@ const FIELDS: ReadonlyMap<string, 'name' | 'namespace'> = new Map([
   ['metadata.name', 'name'],
   ['metadata.namespace', 'namespace'],
 ]);
+/** Of those that are not selected: each is compared with every object that is looked at. */
+const MAX_NOT = 100;
 const TERM = /^([^=!]+)(==?|!=)(.*)$/;
 
 /** @throws {StatusError} BadRequest, naming the term that is wrong or not supported. */
 export function parseFieldSelector(text: string): FieldSelector {
   const selected: { name?: string; namespace?: string } = {};
+  const not = { name: [] as string[], namespace: [] as string[] };
   let isEmpty = false;
   for (const term of text.split(',')) {
     if (term.trim() === '') continue;
@@ -28,12 +33,24 @@ export function parseFieldSelector(text: string): FieldSelector {
     if (field === undefined) {
       throw refused(`field label not supported: ${shortened(path)}; known are ${[...FIELDS.keys()].join(' and ')}`);
     }
-    if (operator === '!=') throw refused(`"!=" is not supported, use "=" or "=="`);
+    if (operator === '!=') {
+      // What nothing is called leaves nothing out.
+      if (canBe(field, value)) not[field].push(value);
+      continue;
+    }
     isEmpty ||= selected[field] !== undefined && selected[field] !== value;
-    isEmpty ||= field === 'name' ? !canBeName(value) : dnsLabelProblem(value) !== undefined;
+    isEmpty ||= !canBe(field, value);
     selected[field] = value;
   }
-  return { ...selected, isEmpty };
+  const terms = not.name.length + not.namespace.length;
+  if (terms > MAX_NOT) throw refused(`has ${terms} terms with "!="; allowed are ${MAX_NOT}`);
+  isEmpty ||= selected.name !== undefined && not.name.includes(selected.name);
+  isEmpty ||= selected.namespace !== undefined && not.namespace.includes(selected.namespace);
+  return { ...selected, not: { names: not.name, namespaces: not.namespace }, isEmpty };
+}
+
+function canBe(field: 'name' | 'namespace', value: string): boolean {
+  return field === 'name' ? canBeName(value) : dnsLabelProblem(value) === undefined;
 }
 
 function shortened(part: string): string {

@@ -31,6 +31,8 @@ export interface Caller extends Scope {
   readonly subject: string;
   /** The token's `jti`, when it has one. */
   readonly tokenId?: string;
+  /** The token's `kid`: the key that it was signed with, when it names one. */
+  readonly keyId?: string;
   readonly roles: readonly Role[];
   /** When the token ends, in milliseconds since the epoch; streams end with it. */
   readonly expiresAtMs: number;

@@ -8,6 +8,11 @@ import type * as v from 'valibot';
 import { isKindVersion } from '#core/kind-version.ts';
 import { dnsLabelProblem, dnsSubdomainProblem, domainQualifiedNameProblem } from '#core/names.ts';
 import { checkController, type Controller, type ControllerDefinition } from '#core/reconcile/controller.ts';
+import {
+  checkControllerElsewhere,
+  type ControllerElsewhere,
+  type ControllerElsewhereDefinition,
+} from '#core/reconcile/controller-elsewhere.ts';
 
 /**
  * A schema of spec or status. It must be synchronous, and give JSON that it accepts again and gives back unchanged:
@@ -44,12 +49,14 @@ export interface KindDefinition<Spec extends object, Status extends object> {
   /** Put on every new object, such as `example.dev/cleanup`, beside those of the controllers: for controllers elsewhere. */
   readonly finalizers?: readonly string[];
   readonly controllers?: readonly ControllerDefinition<Spec, Status>[];
+  /** Programs of your own that watch the kind and report to `/status`: what of the status each has to itself. */
+  readonly controllersElsewhere?: readonly ControllerElsewhereDefinition[];
 }
 
 /** A checked kind. Lists are there even when they are empty. */
 export interface Kind<Spec extends object = object, Status extends object = object> extends Omit<
   KindDefinition<Spec, Status>,
-  'singular' | 'redact' | 'immutable' | 'finalizers' | 'controllers'
+  'singular' | 'redact' | 'immutable' | 'finalizers' | 'controllers' | 'controllersElsewhere'
 > {
   readonly singular: string;
   readonly redact: readonly string[];
@@ -57,6 +64,7 @@ export interface Kind<Spec extends object = object, Status extends object = obje
   /** Those of the controllers too. */
   readonly finalizers: readonly string[];
   readonly controllers: readonly Controller<Spec, Status>[];
+  readonly controllersElsewhere: readonly ControllerElsewhere[];
 }
 
 const PASCAL_CASE = /^[A-Z][A-Za-z0-9]{0,62}$/;
@@ -113,7 +121,10 @@ export function defineKind<Spec extends object, Status extends object = object>(
   for (const finalizer of finalizers) check('finalizers', finalizer, domainQualifiedNameProblem);
   if (new Set(finalizers).size < finalizers.length) problems.push('finalizers has the same name twice');
   const controllers = (definition.controllers ?? []).map((each) => checkController(group, each, problems));
-  checkShares(controllers, problems);
+  const controllersElsewhere = (definition.controllersElsewhere ?? []).map((each) =>
+    checkControllerElsewhere(group, each, problems),
+  );
+  checkShares([...controllers, ...controllersElsewhere], problems);
   const own = controllers.flatMap(({ finalizer }) => finalizer ?? []);
 
   if (problems.length > 0) throw new TypeError(`kind ${group}/${kind}: ${problems.join('; ')}`);
@@ -130,6 +141,7 @@ export function defineKind<Spec extends object, Status extends object = object>(
     immutable: Object.freeze([...immutable]),
     finalizers: Object.freeze([...new Set([...finalizers, ...own])]),
     controllers: Object.freeze(controllers),
+    controllersElsewhere: Object.freeze(controllersElsewhere),
   });
 
   function check(field: string, value: unknown, problem: (text: string) => string | undefined): void {
@@ -145,10 +157,14 @@ export function defineKind<Spec extends object, Status extends object = object>(
 }
 
 /** What two controllers of one kind both set, each would undo for the other. */
-function checkShares(controllers: readonly Controller<never, never>[], problems: string[]): void {
+function checkShares(
+  controllers: readonly (ControllerElsewhere & { readonly summary?: string })[],
+  problems: string[],
+): void {
   const owners = new Map<string, string>();
   for (const { name, summary, conditions, statusFields } of controllers) {
-    const shares = [`name ${name}`, ...[summary, ...conditions].map((type) => `condition ${type}`)];
+    const types = summary === undefined ? conditions : [summary, ...conditions];
+    const shares = [`name ${name}`, ...types.map((type) => `condition ${type}`)];
     for (const share of [...shares, ...statusFields.map((field) => `status field ${field}`)]) {
       const owner = owners.get(share);
       if (owner !== undefined) problems.push(`controllers "${owner}" and "${name}" both have the ${share}`);

@@ -14,7 +14,14 @@ import type { ResourceObject, ResourceRow } from '#core/resource.ts';
  */
 export function resourceJson(row: ResourceRow): string {
   let json = `{"apiVersion":${JSON.stringify(`${row.group}/${row.version}`)},"kind":${JSON.stringify(row.kind)}`;
-  json += `,"metadata":{"name":${JSON.stringify(row.name)}`;
+  json += `,${metadataJson(row)},"spec":${row.spec}`;
+  if (row.status !== '{}') json += `,"status":${row.status}`;
+  return json + '}';
+}
+
+/** Its field `metadata`: name and value. */
+export function metadataJson(row: ResourceRow): string {
+  let json = `"metadata":{"name":${JSON.stringify(row.name)}`;
   if (row.tenant !== SYSTEM_TENANT) json += `,"namespace":${JSON.stringify(row.tenant)}`;
   json += `,"uid":"${row.uid}"`;
   if (row.resourceVersion !== '') json += `,"resourceVersion":"${row.resourceVersion}"`;
@@ -27,8 +34,6 @@ export function resourceJson(row: ResourceRow): string {
   if (row.annotations !== '{}') json += `,"annotations":${row.annotations}`;
   if (row.finalizers.length > 0) json += `,"finalizers":${JSON.stringify(row.finalizers)}`;
   if (row.ownerReferences !== '[]') json += `,"ownerReferences":${row.ownerReferences}`;
-  json += `},"spec":${row.spec}`;
-  if (row.status !== '{}') json += `,"status":${row.status}`;
   return json + '}';
 }
 

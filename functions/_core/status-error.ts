@@ -23,6 +23,7 @@ export const REASON_CODES = {
   UnsupportedMediaType: 415,
   Invalid: 422,
   TooManyRequests: 429,
+  RequestHeaderFieldsTooLarge: 431,
   InternalError: 500,
   ServiceUnavailable: 503,
   Timeout: 504,
@@ -57,7 +58,8 @@ export interface StatusDetails {
 export interface StatusBody {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
-  readonly metadata: Record<string, never>;
+  /** Of a list whose token has expired: how to go on all the same. */
+  readonly metadata: { readonly continue?: string };
   readonly status: 'Failure';
   readonly message: string;
   readonly reason: StatusReason;
@@ -70,13 +72,15 @@ export class StatusError extends Error {
   readonly reason: StatusReason;
   readonly code: number;
   readonly details: StatusDetails | undefined;
+  readonly continueToken: string | undefined;
 
   constructor(
     reason: StatusReason,
     message: string,
-    options: { readonly details?: StatusDetails; readonly cause?: unknown } = {},
+    options: { readonly details?: StatusDetails; readonly continueToken?: string; readonly cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
+    this.continueToken = options.continueToken;
     this.reason = reason;
     this.code = REASON_CODES[reason];
     const isPassing = PASSING.includes(reason);
@@ -87,7 +91,7 @@ export class StatusError extends Error {
     return {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: {},
+      metadata: this.continueToken === undefined ? {} : { continue: this.continueToken },
       status: 'Failure',
       message: this.message,
       reason: this.reason,

@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import { base64url, decodeJwt, errors, jwtVerify, type JWTVerifyGetKey, type JWTVerifyResult } from 'jose';
 
 import { admit } from '#http/admit.ts';
+import { rememberTokens } from '#http/checked-tokens.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { type ClaimPlaces, DEFAULT_CLAIM_PLACES, readClaims } from '#http/token-claims.ts';
 import { duplicateKey } from '#core/duplicate-key.ts';
@@ -74,30 +75,39 @@ export function createAuthenticator(
     requiredClaims: ['exp', 'sub'],
   };
 
+  const checked = rememberTokens(keys);
+
   return async (authorization) => {
     const token = bearerToken(authorization);
-    const verified = await verify(token).catch((error: unknown) => {
+    return identify(token).catch((error: unknown) => {
       throw refusal(error);
     });
-    assertPlain(token, verified);
-    return callerOf(verified);
   };
 
-  function verify(token: string): Promise<JWTVerifyResult> {
+  async function identify(token: string): Promise<Caller> {
+    const known = await checked.callerOf(token);
+    if (known) return known;
+    let asked: Parameters<JWTVerifyGetKey> | undefined;
     // To look for a key can take a read of the issuer's: not for what no key makes good.
-    const find: JWTVerifyGetKey = (...asked) => {
+    const find: JWTVerifyGetKey = (...by) => {
       const { iss, exp } = decodeJwt(token);
       if (iss !== issuer) throw unauthorized(otherIssuer);
       if (typeof exp === 'number' && exp <= Date.now() / 1000 - CLOCK_SKEW_SECONDS) throw unauthorized(EXPIRED);
-      return keys(...asked);
+      asked = by;
+      return keys(...by);
     };
-    return jwtVerify(token, find, verifyOptions);
+    const verified = await jwtVerify(token, find, verifyOptions);
+    assertPlain(token, verified);
+    const caller = callerOf(verified);
+    if (asked) checked.add(token, { caller, asked, key: verified.key });
+    return caller;
   }
 
-  function callerOf({ payload }: JWTVerifyResult): Caller {
+  function callerOf({ payload, protectedHeader: { kid } }: JWTVerifyResult): Caller {
     const read = readClaims(payload, claims);
     if (typeof read === 'string') throw unauthorized(read);
-    return { audience, ...read, expiresAtMs: ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000 };
+    const expiresAtMs = ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000;
+    return { audience, ...read, ...(kid !== undefined && { keyId: kid }), expiresAtMs };
   }
 
   function refusal(error: unknown): StatusError {

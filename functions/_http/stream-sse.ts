@@ -2,8 +2,14 @@
 
 import type { SseBytes, SseSink, SseSinkEvents, SseTransport } from '#core/ports/sse.ts';
 
-export const streamSse: SseTransport<unknown, Response> = {
-  open(_env: unknown, headers: Readonly<Record<string, string>>, events: SseSinkEvents) {
+/** What a runtime may tell of a request. */
+export interface StreamEnv {
+  /** Aborts when the client is gone. Without it that shows only when something is sent. */
+  readonly signal?: AbortSignal;
+}
+
+export const streamSse: SseTransport<StreamEnv | undefined, Response> = {
+  open(env: StreamEnv | undefined, headers: Readonly<Record<string, string>>, events: SseSinkEvents) {
     const waiting: Uint8Array[] = [];
     let bufferedBytes = 0;
     let isPulled = false;
@@ -23,6 +29,8 @@ export const streamSse: SseTransport<unknown, Response> = {
       },
       { highWaterMark: 0 },
     );
+
+    env?.signal?.addEventListener('abort', close, { once: true });
 
     const sink: SseSink = {
       write({ plain }: SseBytes): void {

@@ -17,6 +17,8 @@ export interface ListAnswer {
   readonly apiVersion: string;
   readonly kind: string;
   readonly rows: readonly ResourceRow[];
+  /** The JSON text of one. @default as `resourceJson` gives it */
+  readonly item?: ((row: ResourceRow) => string) | undefined;
   readonly cursor?: string | undefined;
   readonly continueToken?: string | undefined;
   readonly remainingItemCount?: number | undefined;
@@ -28,7 +30,7 @@ export function answerList(c: Context<HttpEnv>, list: ListAnswer): Response {
     kind: `${list.kind}List`,
     metadata: { cursor: list.cursor, continue: list.continueToken, remainingItemCount: list.remainingItemCount },
   });
-  const text = `${head.slice(0, -1)},"items":[${list.rows.map(resourceJson).join(',')}]}\n`;
+  const text = `${head.slice(0, -1)},"items":[${list.rows.map(list.item ?? resourceJson).join(',')}]}\n`;
   return c.body(text, 200, { ...JSON_HEADERS, ...lengthIfSmall(text) });
 }
 

@@ -28,6 +28,15 @@ export interface DiscoveryHandlers {
 
 const OBJECT_VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
 const STATUS_VERBS = ['get', 'patch', 'update'];
+/** Tenants as Kubernetes Namespaces, which are read here. */
+const NAMESPACES = {
+  name: 'namespaces',
+  singularName: 'namespace',
+  namespaced: false,
+  kind: 'Namespace',
+  verbs: ['get', 'list'],
+  shortNames: ['ns'],
+};
 /** Kubernetes Events are read here, and written by controllers alone. */
 const EVENTS = {
   name: 'events',
@@ -38,6 +47,16 @@ const EVENTS = {
   shortNames: ['ev'],
 };
 
+/** What a tenant has and may have. */
+const QUOTAS = {
+  name: 'resourcequotas',
+  singularName: 'resourcequota',
+  namespaced: true,
+  kind: 'ResourceQuota',
+  verbs: ['get', 'list'],
+  shortNames: ['quota'],
+};
+
 export function discovery({ kinds, version }: ApiDeps): DiscoveryHandlers {
   const byGroup = Map.groupBy(kinds.all, (kind) => kind.group);
   const groups = [...byGroup].map(([name, members]) => groupOf(name, members));
@@ -45,7 +64,7 @@ export function discovery({ kinds, version }: ApiDeps): DiscoveryHandlers {
   return {
     version: (c) => c.json(versionInfo(version)),
     coreVersions: (c) => c.json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] }),
-    coreResources: (c) => c.json(resourceList('v1', [EVENTS])),
+    coreResources: (c) => c.json(resourceList('v1', [EVENTS, NAMESPACES, QUOTAS])),
     groups: (c) => c.json({ kind: 'APIGroupList', apiVersion: 'v1', groups }),
     group(c) {
       const found = groups.find(({ name }) => name === c.req.param('group'));

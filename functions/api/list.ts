@@ -5,7 +5,7 @@
 
 import type { Context } from 'hono';
 
-import { answerList, warn } from '#functions/api/answers.ts';
+import { answerList, warn, type ListAnswer } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { tenantNotFound } from '#http/errors.ts';
 import { listQuery, type ListQuery } from '#functions/api/parameters.ts';
@@ -24,10 +24,18 @@ import { StatusError } from '#core/status-error.ts';
 /** No object has this name. */
 const NO_NAME = '-';
 
+/** The objects of a kind under another name. */
+export interface ListView {
+  readonly group: string;
+  readonly kind: string;
+  readonly item: NonNullable<ListAnswer['item']>;
+  target(c: Context<HttpEnv>): CollectionTarget;
+}
+
 /** One page, with the first page's cursor. */
-export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps): MethodHandler {
+export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps, view?: ListView): MethodHandler {
   return async (c) => {
-    const target = collectionTarget(c, kinds);
+    const target = view?.target(c) ?? collectionTarget(c, kinds);
     const { kind, caller, visible, tenant } = target;
     authorize(caller, 'list', kind, tenant);
     const query = listQuery(c);
@@ -36,13 +44,16 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
     const binding = continueBinding({
       audience: caller.audience,
       tenants: visible.tenants,
-      group: kind.group,
-      kind: kind.kind,
+      group: (view ?? kind).group,
+      kind: (view ?? kind).kind,
       ...(tenant !== undefined && { tenant }),
       ...query.texts,
     });
     const before = query.continueToken === undefined ? undefined : continueTokens.open(query.continueToken, binding);
-    const page = await read(target, scope, query, before);
+    const [page] = await Promise.all([
+      read(target, scope, query, before),
+      before?.cursor !== undefined && assertGoesOn(before.cursor, target, scope, binding, before),
+    ]);
     const cursor = before === undefined ? cursorOf(c, target, scope, page) : before.cursor;
     const after = page.more ? (page.scannedTo ?? page.rows.at(-1)) : undefined;
     const remaining = after && (await remainingAfter(target, scope, query, page, before));
@@ -52,9 +63,10 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
       ...(remaining !== undefined && { remaining }),
     };
     return answerList(c, {
-      apiVersion: apiVersionOf(kind),
-      kind: kind.kind,
+      apiVersion: view ? 'v1' : apiVersionOf(kind),
+      kind: (view ?? kind).kind,
       rows: page.rows,
+      item: view?.item,
       cursor,
       continueToken: next && continueTokens.seal(next, binding),
       remainingItemCount: next?.remaining,
@@ -79,11 +91,13 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
   ): Promise<ListPage> {
     const isElsewhere = fields.namespace !== undefined && tenant !== undefined && fields.namespace !== tenant;
     const name = fields.isEmpty || isElsewhere ? NO_NAME : fields.name;
+    const tenants = kind.scope === 'Cluster' ? [] : fields.not.namespaces;
     const params: ListParams = {
       group: kind.group,
       kind: kind.kind,
       labels,
       limit,
+      ...(fields.not.names.length + tenants.length > 0 && { except: { names: fields.not.names, tenants } }),
       ...(tenant !== undefined && { tenant }),
       ...(name !== undefined && { name }),
       ...(before && { after: before.after }),
@@ -96,6 +110,26 @@ export function listObjects({ store, kinds, cursors, continueTokens }: ApiDeps):
     const isKnown = page.rows.length > 0 || tenant === undefined || tenant === SYSTEM_TENANT;
     if (!isKnown && !(await tenantExists(store, tenant))) throw tenantNotFound(tenant);
     return page;
+  }
+
+  /**
+   * A watch from the first page's cursor must still be possible, or the pages are of no one state.
+   * @throws {StatusError} Expired, with the way to go on without a cursor.
+   */
+  async function assertGoesOn(
+    cursor: string,
+    { caller, visible }: CollectionTarget,
+    scope: Scope,
+    binding: string,
+    { after, remaining }: ContinueState,
+  ): Promise<void> {
+    const { tenants } = scope === visible ? grantedTo(caller) : scope;
+    if (!(await store.isBehindRetention(cursors.open(cursor, caller.audience, tenants)))) return;
+    const message =
+      'the list took so long that what changed since its first page is not kept any more: list from the start, or go on ' +
+      'from metadata.continue, without a cursor to watch from';
+    const next = { after, ...(remaining !== undefined && { remaining }) };
+    throw new StatusError('Expired', message, { continueToken: continueTokens.seal(next, binding) });
   }
 
   /**

@@ -6,6 +6,7 @@ import { bounded } from '#functions/api/desired-state.ts';
 import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
 import { fieldValidation, type FieldValidation } from '#functions/api/field-validation.ts';
 import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
+import { reporterOf, type NamedReporter } from '#functions/api/reporter.ts';
 import { writesFor } from '#functions/api/parameters.ts';
 import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
@@ -18,7 +19,7 @@ import { settleConditions } from '#core/conditions.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
 import { validateKnownFields } from '#core/known-fields.ts';
 import { readStatus, subjectOf } from '#core/object-validation.ts';
-import { checkObservedGeneration } from '#core/observed-generation.ts';
+import { completeReport } from '#core/reconcile/controller-elsewhere.ts';
 import type { JsonText, ResourceRow } from '#core/resource.ts';
 import { keepSecrets } from '#core/secret-paths.ts';
 import { invalid } from '#core/status-error.ts';
@@ -31,6 +32,7 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     authorize(caller, 'status', kind, key.tenant);
     const writes = writesFor(c, store);
     const fields = fieldValidation(c);
+    const reporter = reporterOf(c, kind);
     const { preconditions: asked, status } = readStatus(await readJsonBody(c, 'application/json'), address);
     const preconditions = withIfMatch(asked, ifMatch(c));
     requireResourceVersion(address, preconditions);
@@ -40,8 +42,8 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     const current = await store.getForUpdate(scope, key);
     if (!current) throw objectNotFound(kind, key.name);
     const wanted = keepSecrets('status', parseJsonObject(current.status), status, kind.redact);
-    const text = checkedStatus(target, current, wanted, fields);
-    const row = await aboutObject(target, writes.updateStatus(scope, key, text, preconditions));
+    const text = checkedStatus(target, current, wanted, fields, reporter);
+    const row = await aboutObject(target, writes.updateStatus(scope, key, text, preconditions, reporter));
     fields.warn();
     return answerObject(c, row);
   };
@@ -55,14 +57,15 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
     authorize(caller, 'status', kind, key.tenant);
     const writes = writesFor(c, store);
     const fields = fieldValidation(c);
+    const reporter = reporterOf(c, kind);
     const patch = await readPatch(c, kind);
     const version = ifMatch(c);
 
     const row = await patchObject(store, target, async (current) => {
       const { preconditions: asked, status = {} } = readStatus(patch.apply(current), address);
       const preconditions = withIfMatch(asked, version);
-      const text = checkedStatus(target, current, status, fields);
-      return { preconditions, write: (conditions) => writes.updateStatus(scope, key, text, conditions) };
+      const text = checkedStatus(target, current, status, fields, reporter);
+      return { preconditions, write: (conditions) => writes.updateStatus(scope, key, text, conditions, reporter) };
     });
     fields.warn();
     return answerObject(c, row);
@@ -75,9 +78,10 @@ function checkedStatus(
   current: ResourceRow,
   reported: JsonObject,
   fields: FieldValidation,
+  reporter: NamedReporter | undefined,
 ): JsonText {
   const stored: JsonObject = parseJsonObject(current.status);
-  const wanted = settleConditions(stored, reported);
+  const wanted = settleConditions(stored, reporter ? completeReport(reporter.declared, stored, reported) : reported);
   if (sameJson(stored, wanted)) return current.status;
   const {
     document = wanted,
@@ -87,9 +91,5 @@ function checkedStatus(
   fields.found(unknown);
   fields.refuse();
   if (causes) throw invalid(subjectOf(address), causes);
-  // Where controllers run here, it is theirs: the store refuses any change of it, and says whose it is.
-  if (kind.controllers.length === 0) {
-    checkObservedGeneration(subjectOf(address), stored, document, current.generation);
-  }
   return bounded('status', JSON.stringify(document));
 }

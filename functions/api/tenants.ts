@@ -26,7 +26,8 @@ export async function listOwnTenants(
   const after = params.after?.name ?? '';
   const candidates = tenants
     .toSorted()
-    .filter((name) => name > after && (params.name === undefined || params.name === name));
+    .filter((name) => name > after && (params.name === undefined || params.name === name))
+    .filter((name) => !params.except?.names.includes(name));
   const rows: ResourceRow[] = [];
   for (let start = 0; start < candidates.length && rows.length <= params.limit; start += READS_AT_ONCE) {
     const names = candidates.slice(start, start + READS_AT_ONCE);
@@ -40,6 +41,7 @@ function labelsOf(row: ResourceRow): Record<string, string> {
   return JSON.parse(row.labels) as Record<string, string>;
 }
 
-function tenantObject(store: ResourceStore, name: string): Promise<ResourceRow | undefined> {
+/** Undefined when there is none. */
+export function tenantObject(store: ResourceStore, name: string): Promise<ResourceRow | undefined> {
   return store.get(SYSTEM_SCOPE, { tenant: SYSTEM_TENANT, ...TENANT_KIND, name });
 }

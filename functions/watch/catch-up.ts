@@ -8,7 +8,7 @@ import { assertDense } from '#functions/watch/dense.ts';
 import type { Feed } from '#functions/watch/feed.ts';
 import { eventFrame, FrameBytes, tenantGoneFrame } from '#functions/watch/frames.ts';
 import type { Batch, MissedBatches } from '#functions/watch/missed-batches.ts';
-import type { Stint } from '#functions/watch/pace.ts';
+import type { Pace, Stint } from '#functions/watch/pace.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { missingIn, withoutStream, withPoint } from '#functions/watch/vectors.ts';
 
@@ -18,10 +18,15 @@ const SLOW_COUNT = 50;
 const RETRY_MS = 500;
 const SLICE_MS = 0.3;
 
-export interface CatchUpDeps {
-  readonly feed: Feed;
+/** What the process has for all who are behind. */
+export interface Backlog {
   readonly log: EventLog;
   readonly missed: MissedBatches;
+  readonly pace: Pace;
+}
+
+export interface CatchUpDeps extends Backlog {
+  readonly feed: Feed;
   readonly stint: Stint;
   readonly selection: Selection;
   isClosed(): boolean;

@@ -12,15 +12,16 @@ import { StatusError } from '#core/status-error.ts';
 import { EventEntry, type Seal, TenantGoneEntry } from '#functions/watch/entry.ts';
 import { FollowedStreams, type FollowedStreamsDeps, type Following } from '#functions/watch/followed-streams.ts';
 import { FilterFailed } from '#functions/watch/filter/compile.ts';
-import { RangeBytes, type SentRange } from '#functions/watch/range-bytes.ts';
+import { RangeBytes } from '#functions/watch/range-bytes.ts';
 import { Ring } from '#functions/watch/ring.ts';
-import type { Selection } from '#functions/watch/selection.ts';
 import type { StreamList } from '#functions/watch/stream-list.ts';
+import type { Turns } from '#functions/watch/turns.ts';
 import { missingIn, withoutStream, withPoint } from '#functions/watch/vectors.ts';
 import { filterFailed, stopping, watchError } from '#functions/watch/watch-errors.ts';
 
 export interface FeedDeps extends FollowedStreamsDeps {
   readonly cursors: Cursors;
+  readonly turns: Turns;
   /** The directory as it is after the call, shared by all who ask: of the tenants of all feeds, and all their `ids`. */
   readonly listStreams: () => Promise<StreamList>;
   /** An event of a tenant that does not belong to its stream: must never happen, and is counted. */
@@ -52,12 +53,15 @@ const MAX_STREAMS_WITH_EVENT_CURSORS = 16;
 
 export class Feed implements Following {
   readonly tenants: TenantSet;
+  /** Watchers that filter do it in turns. */
+  readonly turns: Turns;
   readonly watchers: Set<FeedWatcher> = new Set();
   readonly ring: Ring = new Ring({ maxEntries: 2048, maxBytes: 8 * 1024 * 1024, maxAgeMs: 60_000 });
+  /** Of the ring, encoded. */
+  readonly ranges: RangeBytes;
   readonly #deps: FeedDeps;
   readonly #scope: FeedScope;
   readonly #followed: FollowedStreams;
-  readonly #ranges = new RangeBytes(this.ring);
   #vector: CursorVector = new Map();
   /** What watchers know beside what the feed follows, while they wait for a look at the directory. */
   readonly #asked = new Set<readonly bigint[]>();
@@ -69,6 +73,8 @@ export class Feed implements Following {
     this.#deps = deps;
     this.#scope = scope;
     this.tenants = scope.tenants;
+    this.turns = deps.turns;
+    this.ranges = new RangeBytes(this.ring, deps.turns);
     this.#followed = new FollowedStreams(deps, scope.tenants, this);
   }
 
@@ -209,11 +215,6 @@ export class Feed implements Following {
     for (const watcher of this.watchers) watcher.end(error);
   }
 
-  /** The entries of a range as a selection sees them, encoded once; see `RangeBytes`. */
-  range(selection: Selection, from: number, to: number): SentRange {
-    return this.#ranges.of(selection, from, to);
-  }
-
   /** The cursor of a vector, for this feed's audience and what is granted. */
   readonly seal = (vector: CursorVector): string => {
     if (this.#sealed?.vector !== vector) {
@@ -230,7 +231,7 @@ export class Feed implements Following {
 
   #pump(): void {
     this.ring.trim();
-    this.#ranges.clear();
+    this.ranges.clear();
     for (const watcher of this.watchers) watcher.pump();
   }
 }

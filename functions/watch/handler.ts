@@ -9,6 +9,7 @@ import { methods } from '#http/methods.ts';
 import type { AckTokens } from '#core/ack-token.ts';
 import { type Caller, isOpenSet } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
+import type { Snapshot } from '#core/ports/resources.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
@@ -20,6 +21,7 @@ import { answerAcks } from '#functions/watch/groups/answer-acks.ts';
 import { joinGroup } from '#functions/watch/groups/join-group.ts';
 import type { Hub } from '#functions/watch/hub.ts';
 import { streamInitialState } from '#functions/watch/initial-state.ts';
+import type { Backlog } from '#functions/watch/catch-up.ts';
 import { MissedBatches } from '#functions/watch/missed-batches.ts';
 import { Pace } from '#functions/watch/pace.ts';
 import { withSharedLists, withSharedRanges } from '#functions/watch/shared-questions.ts';
@@ -47,12 +49,11 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Of cursors. */
-const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 504]);
+/** Of cursors, and of places for now. */
+const REFUSED_CODES: ReadonlySet<number> = new Set([400, 410, 429, 504]);
 
 export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
-  const missed = new MissedBatches();
-  const pace = new Pace();
+  const backlog: Backlog = { log: deps.log, missed: new MissedBatches(), pace: new Pace() };
   const startDeps: StartDeps = { ...deps, log: withSharedRanges(deps.log), streams: withSharedLists(deps.streams) };
   const app = createHttpApp(deps);
   app.use('/watch/*', deps.authenticate);
@@ -97,19 +98,26 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
   async function begin(c: Context<HttpEnv>, request: WatchRequest): Promise<Response> {
     const caller = c.get('caller');
     const { audience } = caller;
-    const feed = await deps.hub.feed(audience, request.tenants, request.granted);
-    const { vector, snapshot } = await findStart(startDeps, { audience, request, seal: feed.seal });
+    const view = viewOf(caller, request.granted, request.tenantsAreNamed);
+    const giveBack = deps.hub.takePlace(view);
+    let snapshot: Snapshot | undefined;
     try {
+      const feed = await deps.hub.feed(audience, request.tenants, request.granted);
+      const start = await findStart(startDeps, { audience, request, seal: feed.seal });
+      const { vector } = start;
+      ({ snapshot } = start);
       // All that can be refused, before the head is written.
       const cursor = feed.seal(vector);
       feed.assertRunning();
+      deps.hub.assertFilterAllowed(caller, request.selection.filter);
       const { watcher, answer } = open(c, feed, request);
-      deps.hub.register(watcher, viewOf(caller, request.granted, request.tenantsAreNamed));
+      deps.hub.register(watcher, view, giveBack);
       watcher.write(opening() + readyFrame({ mode: modeOf(request), tenants: grantedTenants(feed), cursor }));
       if (snapshot) void streamInitialState({ snapshot, watcher, feed, selection: request.selection });
       else watcher.begin(vector);
       return answer;
     } catch (error) {
+      giveBack();
       await snapshot?.close();
       throw error;
     }
@@ -126,9 +134,7 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const watcher = new Watcher({
       feed,
-      log: deps.log,
-      missed,
-      pace,
+      backlog,
       sink,
       selection,
       endsWithTenants: tenantsAreNamed,
@@ -143,7 +149,9 @@ export function createWatch(deps: WatchDeps): Hono<HttpEnv> {
     });
     const status = toStatusError(error);
     // What cannot be read yet can be soon.
-    sink.write(new FrameBytes(opening() + errorFrame(status, status.reason === 'Timeout' ? undefined : '')));
+    sink.write(
+      new FrameBytes(opening() + errorFrame(status, status.code === 504 || status.code === 429 ? undefined : '')),
+    );
     sink.end();
     return answer;
   }

@@ -1,16 +1,27 @@
 /** All watches of this process: their feeds, one clock for all of them, and their end. */
 
-import type { Audience, TenantSet } from '#core/identity.ts';
+import type { Audience, Caller, TenantSet } from '#core/identity.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import type { BlockSet } from '#core/token-block.ts';
 import { tokenBlocked } from '#http/admit.ts';
 import type { Feed, FeedDeps } from '#functions/watch/feed.ts';
 import { createFeeds } from '#functions/watch/feeds.ts';
+import type { Filter } from '#functions/watch/filter/compile.ts';
 import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/coordinator.ts';
 import { Tails } from '#functions/watch/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
-import { blocksUnknown, stopping, tenantsLost, tokenExpired, tooSlow } from '#functions/watch/watch-errors.ts';
+import type { WatchPlaces } from '#functions/watch/watch-places.ts';
+import {
+  blocksUnknown,
+  keyWithdrawn,
+  stopping,
+  tenantsLost,
+  tokenExpired,
+  tooManyFilters,
+  tooSlow,
+} from '#functions/watch/watch-errors.ts';
 
 export interface HubOptions {
   /** A bookmark at the latest after this long. @default 15,000 */
@@ -25,9 +36,13 @@ export interface HubOptions {
 
 export interface HubDeps
   extends
-    Omit<FeedDeps, 'tails' | 'listStreams'>,
+    Omit<FeedDeps, 'tails' | 'turns' | 'listStreams'>,
     Pick<CoordinatorDeps, 'groups' | 'ackTokens' | 'onRedelivery' | 'onDeadLettersFull'> {
   readonly blocks: TokenBlocks;
+  /** @default as many as come */
+  readonly places?: WatchPlaces;
+  /** Whether tokens of the key with this id are still taken. @default they are */
+  readonly trustsKey?: ((keyId: string) => boolean) | undefined;
   readonly onOpen: (mode: WatchMode) => void;
   readonly onEnd: (end: WatchEnd, mode: WatchMode) => void;
 }
@@ -36,12 +51,15 @@ interface Registration {
   readonly stream: TimedStream;
   readonly view: View;
   readonly endsAtMs: number;
+  readonly giveBack: () => void;
   bookmarkAtMs: number;
   /** The blocks that it was last compared with. */
   obeyed: BlockSet | undefined;
 }
 
 const TICK_MS = 250;
+/** Different ones, over all open streams of one caller. */
+const MAX_FILTERS = 200;
 /** Longer than a failover takes. Streams that are open would go on for who was blocked meanwhile. */
 const MAX_BLOCKS_AGE_MS = 60_000;
 /** Bookmarks are spread over this share of their interval, so that thousands do not fall on one tick. */
@@ -55,10 +73,20 @@ export interface Hub {
   feed(audience: Audience, tenants: TenantSet, granted?: TenantSet): Promise<Feed>;
   /** The members of groups. */
   readonly groups: GroupCoordinator;
-  /** Keeps the time of a stream: bookmarks, age, the end of its token and of what it may see, stalls. */
-  register(stream: TimedStream, view: View): void;
+  /**
+   * Takes a place for a stream that is about to begin; it is given back by its end, or by the function that this returns.
+   * @throws {StatusError} TooManyRequests.
+   */
+  takePlace(view: View): () => void;
+  /** Keeps the time of a stream: bookmarks, age, the end of its token and of what it may see, stalls; and then its place. */
+  register(stream: TimedStream, view: View, giveBack?: () => void): void;
   /** The client's connection is gone. */
   unregister(stream: TimedStream): void;
+  /**
+   * Bounds what the streams of one caller make the process do.
+   * @throws {StatusError} TooManyRequests for one more filter than its open streams may have.
+   */
+  assertFilterAllowed(caller: Pick<Caller, 'subject'>, filter: Filter | undefined): void;
   /** @throws {StatusError} ServiceUnavailable once it was stopped. */
   assertRunning(): void;
   /** Ends every stream, with its cursor where it has one. New ones are refused. Resolves when groups have their lanes back. */
@@ -69,14 +97,16 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   const { bookmarkMs = 15_000, maxAgeMs = 1_800_000, stallMs = 30_000, lingerMs = 30_000 } = options;
   const lifetime = new AbortController();
   const tails = new Tails(deps);
-  const feeds = createFeeds({ ...deps, tails }, lingerMs);
-  const groups = new GroupCoordinator({ ...deps, tails });
+  // Their own: members of groups do not wait for what filters take.
+  const filterTurns = new Turns({ restPerMs: 1 });
+  const feeds = createFeeds({ ...deps, tails, turns: filterTurns }, lingerMs);
+  const groups = new GroupCoordinator({ ...deps, tails, turns: new Turns() });
   const registrations = new Map<TimedStream, Registration>();
 
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);
   const ticker = setInterval(tick, TICK_MS);
 
-  return { groups, feed, register, unregister, assertRunning, stop };
+  return { groups, feed, takePlace, register, unregister, assertFilterAllowed, assertRunning, stop };
 
   async function feed(audience: Audience, tenants: TenantSet, granted: TenantSet = tenants): Promise<Feed> {
     assertRunning();
@@ -87,11 +117,25 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     if (lifetime.signal.aborted) throw stopping();
   }
 
-  function register(stream: TimedStream, view: View): void {
+  function assertFilterAllowed({ subject }: Pick<Caller, 'subject'>, filter: Filter | undefined): void {
+    if (!filter) return;
+    const texts = new Set<string>();
+    for (const { stream, view } of registrations.values()) {
+      if (stream.filter && view.token.subject === subject) texts.add(stream.filter.text);
+    }
+    if (texts.size >= MAX_FILTERS && !texts.has(filter.text)) throw tooManyFilters(MAX_FILTERS);
+  }
+
+  function takePlace({ token, granted }: View): () => void {
+    return deps.places?.take(token.subject, granted) ?? (() => undefined);
+  }
+
+  function register(stream: TimedStream, view: View, giveBack: () => void = () => undefined): void {
     const nowMs = performance.now();
     registrations.set(stream, {
       stream,
       view,
+      giveBack,
       endsAtMs: nowMs + maxAgeMs * (1 + Math.random()),
       bookmarkAtMs: nextBookmark(nowMs),
       obeyed: undefined,
@@ -101,11 +145,13 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
 
   function unregister(stream: TimedStream): void {
     stream.closed();
+    registrations.get(stream)?.giveBack();
     if (registrations.delete(stream)) deps.onEnd(stream.endedBy ?? 'client', stream.mode);
   }
 
-  function endWith({ stream }: Registration, end: WatchEnd, act: () => void): void {
+  function endWith({ stream, giveBack }: Registration, end: WatchEnd, act: () => void): void {
     registrations.delete(stream);
+    giveBack();
     act();
     deps.onEnd(end, stream.mode);
   }
@@ -118,6 +164,7 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
       if (stream.isClosed) endWith(registration, stream.endedBy ?? 'client', () => undefined);
       else if (stream.blockedMs(nowMs) > stallMs) endWith(registration, 'slow', () => stream.end(tooSlow(stallMs)));
       else if (epochMs >= view.token.expiresAtMs) endWith(registration, 'token', () => stream.end(tokenExpired()));
+      else if (isWithdrawn(view)) endWith(registration, 'token', () => stream.end(keyWithdrawn()));
       else if (obeyBlocks(registration)) continue;
       else if (nowMs >= registration.endsAtMs) endWith(registration, 'age', () => stream.finish());
       else if (nowMs >= registration.bookmarkAtMs) {
@@ -127,6 +174,10 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
     }
     feeds.sweep(nowMs);
     tails.trim(nowMs);
+  }
+
+  function isWithdrawn({ token: { keyId } }: View): boolean {
+    return keyId !== undefined && deps.trustsKey?.(keyId) === false;
   }
 
   /** Whether it ended the stream. */

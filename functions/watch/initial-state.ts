@@ -17,13 +17,20 @@ export interface InitialState {
   readonly selection: Selection;
 }
 
+const SLICE_MS = 4;
+
 /** Streams the snapshot at the client's pace, a page in memory, and begins the watch behind it. Never throws. */
 export async function streamInitialState(state: InitialState): Promise<void> {
   const { watcher, feed, snapshot, selection } = state;
   try {
     for await (const page of snapshot.pages) {
       let text = '';
+      let beganAtMs = performance.now();
       for (const row of page) {
+        if (performance.now() - beganAtMs > SLICE_MS) {
+          await new Promise<void>((resolve) => setImmediate(resolve));
+          beganAtMs = performance.now();
+        }
         if (!selection.matches(row)) continue;
         const event = synthetic(row, snapshot);
         const type = selection.typeOf(event);

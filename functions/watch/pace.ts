@@ -4,6 +4,7 @@
  * database's time is left to the others. With nobody to delay, it goes as fast as it can.
  */
 
+import { yieldToOthers } from '#loop/yield-to-others.ts';
 import { Slots } from '#functions/watch/slots.ts';
 
 export interface PaceOptions {
@@ -55,7 +56,7 @@ export class Pace {
       nowMs: this.#nowMs,
       rest: async (sinceMs) => {
         if (isSlow()) await this.#sleep(Math.min(MAX_REST_MS, (this.#nowMs() - sinceMs) * REST_PER_MS));
-        else await new Promise<void>((resolve) => setImmediate(resolve));
+        else await yieldToOthers();
       },
     };
   }

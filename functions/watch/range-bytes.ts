@@ -1,8 +1,11 @@
 /** Ranges of a ring as bytes, encoded once for all watchers who are at the same place with the same selection. */
 
+import type { CursorVector } from '#core/cursor.ts';
+import type { Entry } from '#functions/watch/entry.ts';
 import { FrameBytes } from '#functions/watch/frames.ts';
 import type { Ring } from '#functions/watch/ring.ts';
 import type { Selection } from '#functions/watch/selection.ts';
+import type { Turns } from '#functions/watch/turns.ts';
 
 const MAX_RANGES = 64;
 
@@ -19,16 +22,18 @@ type KnownRanges = Map<string, SentRange>;
 
 export class RangeBytes {
   readonly #ring: Ring;
+  readonly #turns: Turns;
   readonly #known = new Map<string, KnownRanges>();
   #count = 0;
 
-  constructor(ring: Ring) {
+  constructor(ring: Ring, turns: Turns) {
     this.#ring = ring;
+    this.#turns = turns;
   }
 
   /**
    * The entries as a selection sees them. Ends before an entry that the selection fails on, so that what is before it is
-   * sent first.
+   * sent first, and where filtering has taken the time of this turn.
    * @throws what the selection throws, on the first of the entries.
    */
   of(selection: Selection, from: number, to: number): SentRange {
@@ -36,11 +41,31 @@ export class RangeBytes {
     const name = `${from}:${to}`;
     const range = known.get(name);
     if (range) return range;
-    const made = rangeOf(from, to, (index) => this.#ring.at(index).frame(selection));
+    const made = this.#make(selection, from, to, (entry) => entry.frame(selection));
     if (this.#count >= MAX_RANGES) this.clear();
     this.#rangesOf(selection).set(name, made);
     this.#count += 1;
     return made;
+  }
+
+  /** The same without what a watcher has already that was ahead: its list was newer than the feed. Made for it alone. */
+  behind(selection: Selection, from: number, to: number, ahead: CursorVector): SentRange {
+    return this.#make(selection, from, to, (entry) =>
+      entry.isKnownAt(ahead) ? undefined : entry.frame(selection, ahead),
+    );
+  }
+
+  #make({ filter }: Selection, from: number, to: number, frame: (entry: Entry) => string | undefined): SentRange {
+    let text = '';
+    let index = from;
+    try {
+      for (; index < to && !(filter && index > from && this.#turns.isOver); index += 1) {
+        text += frame(this.#ring.at(index)) ?? '';
+      }
+    } catch (error) {
+      if (index === from) throw error;
+    }
+    return { to: index, bytes: text === '' ? undefined : new FrameBytes(text) };
   }
 
   /** Before new entries: most watchers have passed the old ranges. */
@@ -54,16 +79,4 @@ export class RangeBytes {
     this.#known.set(key, known);
     return known;
   }
-}
-
-/** Joins frames, up to the first that cannot be made. */
-export function rangeOf(from: number, to: number, frame: (index: number) => string | undefined): SentRange {
-  let text = '';
-  let index = from;
-  try {
-    for (; index < to; index += 1) text += frame(index) ?? '';
-  } catch (error) {
-    if (index === from) throw error;
-  }
-  return { to: index, bytes: text === '' ? undefined : new FrameBytes(text) };
 }

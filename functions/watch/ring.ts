@@ -34,6 +34,13 @@ export class Ring {
     return entry;
   }
 
+  /** Index behind the entries from this one on that have so many bytes; at least one, if there is one. */
+  rangeEnd(from: number, maxBytes: number): number {
+    let to = from;
+    for (let size = 0; to < this.endIndex && (size === 0 || size < maxBytes); to += 1) size += this.at(to).size;
+    return to;
+  }
+
   append(entry: Entry): void {
     this.#entries.push(entry);
     this.#bytes += entry.heldBytes;

@@ -23,6 +23,8 @@ export interface Selection {
   readonly key: string;
   /** Absent: all. */
   readonly kinds: readonly KindName[] | undefined;
+  /** Present: `typeOf` may take milliseconds for an event. */
+  readonly filter: Filter | undefined;
   /**
    * What the event is to a watcher of this selection: its own type, ADDED when the object enters the selection, DELETED
    * when it leaves it, undefined when it is of no concern. What was SKIPPED is of no concern to anyone. Entering and
@@ -46,6 +48,7 @@ export interface SelectionParams {
 const EVERYTHING: Selection = {
   key: '',
   kinds: undefined,
+  filter: undefined,
   typeOf: ({ type }) => (type === 'SKIPPED' ? undefined : type),
   matches: () => true,
 };
@@ -63,6 +66,7 @@ export function createSelection({ kinds, labels = [], types, filter }: Selection
       filter: filter?.text,
     }),
     kinds,
+    filter,
     typeOf,
     matches: (object) => isWantedKind(object) && matchesLabels(object.labels),
   };

@@ -4,7 +4,7 @@ import type { StreamEvent } from '#core/event.ts';
 import { type EventLog, type LogPoint, pointOf, PositionExpired, type ReadLimits } from '#core/ports/event-log.ts';
 import { isUnavailable, StatusError } from '#core/status-error.ts';
 import { assertDense, LogHole } from '#functions/watch/dense.ts';
-import { RecentEvents, type Run } from '#functions/watch/recent-events.ts';
+import { type RecentBudget, RecentEvents, type Run } from '#functions/watch/recent-events.ts';
 
 export interface Follower {
   /** New events of the stream, in order, without a gap. At least one. */
@@ -17,6 +17,8 @@ export interface TailDeps {
   readonly log: EventLog;
   /** Told of what must never happen; that the log is away is none of it. */
   readonly onError: (error: unknown) => void;
+  /** Of all tails. */
+  readonly recent: RecentBudget;
 }
 
 const READ: ReadLimits = { maxCount: 500, maxBytes: 2 * 1024 * 1024 };
@@ -65,7 +67,7 @@ export class Tail {
   /** Tells the follower of what comes, from where the tail is, until it leaves; what was before it reads for itself. */
   pull(follower: Follower): void {
     this.#pullers.add(follower);
-    this.#recent ??= new RecentEvents(this.#last.seq);
+    this.#recent ??= new RecentEvents(this.#last.seq, this.#deps.recent);
     this.#followers.set(follower, this.#last);
     if (!this.#isReading) void this.#read();
   }
@@ -96,7 +98,9 @@ export class Tail {
     this.#joining.delete(follower);
     this.#followers.delete(follower);
     this.#pullers.delete(follower);
-    if (this.#pullers.size === 0) this.#recent = undefined;
+    if (this.#pullers.size > 0) return;
+    this.#recent?.forget();
+    this.#recent = undefined;
   }
 
   /** Ends it for good. */
@@ -154,12 +158,13 @@ export class Tail {
 
   async #startAnew(hole: LogHole): Promise<void> {
     const range = (await this.#deps.log.ranges([this.stream])).get(this.stream);
-    if (!range || range.head.seq <= this.#last.seq) throw hole;
+    this.#goOnBehind(range?.head ?? this.#last, hole);
     this.#deps.onError(hole);
-    this.#goOnBehind(range.head, hole);
   }
 
+  /** @throws the error, when that is where the tail is: the log contradicts itself, and is asked again later. */
   #goOnBehind(point: LogPoint, error: unknown): void {
+    if (point.seq <= this.#last.seq) throw error;
     this.#last = point;
     this.#recent?.restart(point.seq);
     for (const [follower, from] of this.#followers) {

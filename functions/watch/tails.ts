@@ -1,14 +1,15 @@
 /** The tails of this process: one for each stream that anyone follows. */
 
 import type { LogPoint } from '#core/ports/event-log.ts';
+import { RecentBudget } from '#functions/watch/recent-events.ts';
 import { type Follower, Tail, type TailDeps } from '#functions/watch/tail.ts';
 
 export class Tails {
   readonly #deps: TailDeps;
   readonly #tails = new Map<bigint, Tail>();
 
-  constructor(deps: TailDeps) {
-    this.#deps = deps;
+  constructor({ log, onError }: Omit<TailDeps, 'recent'>) {
+    this.#deps = { log, onError, recent: new RecentBudget() };
   }
 
   /** Delivers every event after the point to the follower, from now on. */

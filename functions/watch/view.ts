@@ -5,7 +5,7 @@ import { type BlockSet, changeOfView, isGranted } from '#core/token-block.ts';
 
 export interface View {
   /** Small: it is kept for each of thousands of streams. */
-  readonly token: Pick<Caller, 'subject' | 'tokenId' | 'expiresAtMs'>;
+  readonly token: Pick<Caller, 'subject' | 'tokenId' | 'keyId' | 'expiresAtMs'>;
   /** What was asked for and is granted, but for blocks. */
   readonly granted: TenantSet;
   /** Named one by one: the stream cannot go on without one of them. Else it shows whatever its caller sees. */
@@ -17,8 +17,13 @@ export interface View {
 const NONE: readonly string[] = [];
 
 export function viewOf(caller: Caller, granted: TenantSet, tenantsAreNamed: boolean): View {
-  const { subject, tokenId, expiresAtMs, blockedTenants = NONE } = caller;
-  const token = { subject, ...(tokenId !== undefined && { tokenId }), expiresAtMs };
+  const { subject, tokenId, keyId, expiresAtMs, blockedTenants = NONE } = caller;
+  const token = {
+    subject,
+    ...(tokenId !== undefined && { tokenId }),
+    ...(keyId !== undefined && { keyId }),
+    expiresAtMs,
+  };
   return { token, granted, tenantsAreNamed, blockedTenants: tenantsAreNamed ? NONE : blockedTenants };
 }
 

@@ -54,6 +54,16 @@ export function filterFailed(error: FilterFailed, cursor: string | undefined): S
   });
 }
 
+/** What a caller's filters cost, others wait for. */
+export function tooManyFilters(max: number): StatusError {
+  return new StatusError(
+    'TooManyRequests',
+    `the open streams of this caller have ${max} different filters on this server, and none may have more; use one filter ` +
+      'for many streams, or select by kinds, types and labels, which are not limited',
+    { details: { retryAfterSeconds: 30 } },
+  );
+}
+
 /** The server, or this feed of it, is about to end. */
 export function stopping(): StatusError {
   return new StatusError('ServiceUnavailable', 'the server is stopping; connect again', {
@@ -70,6 +80,14 @@ export function tooSlow(stallMs: number): StatusError {
 
 export function tokenExpired(): StatusError {
   return new StatusError('Unauthorized', 'the token has expired; connect again with a new one and the last event id');
+}
+
+/** The issuer does not publish the key any more. */
+export function keyWithdrawn(): StatusError {
+  return new StatusError(
+    'Unauthorized',
+    'the token is signed by a key that its issuer has withdrawn; connect again with a new one and the last event id',
+  );
 }
 
 /** The process could not renew in time: another may deliver by now. */

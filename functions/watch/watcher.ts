@@ -4,17 +4,16 @@
  */
 
 import type { CursorVector } from '#core/cursor.ts';
-import type { EventLog } from '#core/ports/event-log.ts';
 import type { SseSink } from '#core/ports/sse.ts';
 import type { StatusError } from '#core/status-error.ts';
-import { catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
+import { type Backlog, catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
+import type { Filter } from '#functions/watch/filter/compile.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
-import type { MissedBatches } from '#functions/watch/missed-batches.ts';
-import type { Pace } from '#functions/watch/pace.ts';
-import { rangeOf, type SentRange } from '#functions/watch/range-bytes.ts';
+import type { SentRange } from '#functions/watch/range-bytes.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
+import type { Worker } from '#functions/watch/turns.ts';
 import type { TimedStream } from '#functions/watch/timed-stream.ts';
 import { furthest, isAhead } from '#functions/watch/vectors.ts';
 import { fateOfLastId } from '#functions/watch/watch-errors.ts';
@@ -23,9 +22,7 @@ const MAX_WRITE_BYTES = 256 * 1024;
 
 export interface WatcherDeps {
   readonly feed: Feed;
-  readonly log: EventLog;
-  readonly missed: MissedBatches;
-  readonly pace: Pace;
+  readonly backlog: Backlog;
   readonly sink: SseSink;
   readonly selection: Selection;
   /** The tenants were named one by one: with the last of them the watch ends. */
@@ -33,11 +30,9 @@ export interface WatcherDeps {
 }
 
 /** A class, for its memory: an idle watcher is one of thousands. */
-export class Watcher implements FeedWatcher, TimedStream {
+export class Watcher implements FeedWatcher, TimedStream, Worker {
   readonly #feed: Feed;
-  readonly #log: EventLog;
-  readonly #missed: MissedBatches;
-  readonly #pace: Pace;
+  readonly #backlog: Backlog;
   readonly #outlet: Outlet;
   readonly #selection: Selection;
   readonly #endsWithTenants: boolean;
@@ -50,11 +45,9 @@ export class Watcher implements FeedWatcher, TimedStream {
   /** Where this watcher is ahead of its feed: those entries are not for it. */
   #ahead: CursorVector | undefined;
 
-  constructor({ feed, log, missed, pace, sink, selection, endsWithTenants }: WatcherDeps) {
+  constructor({ feed, backlog, sink, selection, endsWithTenants }: WatcherDeps) {
     this.#feed = feed;
-    this.#log = log;
-    this.#missed = missed;
-    this.#pace = pace;
+    this.#backlog = backlog;
     this.#outlet = new Outlet(sink);
     this.#selection = selection;
     this.#endsWithTenants = endsWithTenants;
@@ -63,6 +56,10 @@ export class Watcher implements FeedWatcher, TimedStream {
 
   get mode(): 'broadcast' {
     return 'broadcast';
+  }
+
+  get filter(): Filter | undefined {
+    return this.#selection.filter;
   }
 
   get isClosed(): boolean {
@@ -96,6 +93,11 @@ export class Watcher implements FeedWatcher, TimedStream {
   }
 
   pump(): void {
+    if (this.filter) this.#feed.turns.take(this);
+    else this.turn();
+  }
+
+  turn(): void {
     try {
       this.#pump();
     } catch (error) {
@@ -107,19 +109,23 @@ export class Watcher implements FeedWatcher, TimedStream {
     if (this.#state !== 'live') return;
     const { ring } = this.#feed;
     while (!this.#outlet.isFull && this.#next < ring.endIndex) {
+      if (this.filter && this.#feed.turns.isOver) {
+        this.pump();
+        return;
+      }
       if (this.#next < ring.firstIndex) {
         void this.#fallBehind();
         return;
       }
-      const end = this.#rangeEnd();
+      const end = ring.rangeEnd(this.#next, MAX_WRITE_BYTES);
       const { to, bytes } = this.#ahead
         ? this.#rangeBehind(end, this.#ahead)
-        : this.#feed.range(this.#selection, this.#next, end);
+        : this.#feed.ranges.of(this.#selection, this.#next, end);
       this.#next = to;
       this.#vector = ring.at(to - 1).vector;
       if (!bytes) continue;
       this.#outlet.write(bytes);
-      this.#pace.live();
+      this.#backlog.pace.live();
     }
     if (this.#next === ring.endIndex) this.#endWithLastTenant();
   }
@@ -209,9 +215,8 @@ export class Watcher implements FeedWatcher, TimedStream {
   #catchUpDeps(): CatchUpDeps {
     return {
       feed: this.#feed,
-      log: this.#log,
-      missed: this.#missed,
-      stint: this.#pace.stint(),
+      ...this.#backlog,
+      stint: this.#backlog.pace.stint(),
       selection: this.#selection,
       isClosed: () => this.isClosed,
       reached: async (vector, bytes) => {
@@ -222,19 +227,8 @@ export class Watcher implements FeedWatcher, TimedStream {
     };
   }
 
-  #rangeEnd(): number {
-    const { ring } = this.#feed;
-    let to = this.#next;
-    for (let size = 0; to < ring.endIndex && (size === 0 || size < MAX_WRITE_BYTES); to += 1) size += ring.at(to).size;
-    return to;
-  }
-
-  /** The same without what this watcher had before its feed: its list was newer than the feed. */
   #rangeBehind(end: number, ahead: CursorVector): SentRange {
-    const range = rangeOf(this.#next, end, (index) => {
-      const entry = this.#feed.ring.at(index);
-      return entry.isKnownAt(ahead) ? undefined : entry.frame(this.#selection, ahead);
-    });
+    const range = this.#feed.ranges.behind(this.#selection, this.#next, end, ahead);
     if (!isAhead(ahead, this.#feed.ring.at(range.to - 1).vector)) this.#ahead = undefined;
     return range;
   }

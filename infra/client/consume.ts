@@ -80,7 +80,7 @@ const DEFAULT_CONCURRENCY = 16;
 const DEFAULT_MAX_ATTEMPTS = 16;
 
 /**
- * Handles changes as a member of a group, until the signal aborts. Those of one object come one after the other, here or
+ * Handles changes as a member of a group, until the signal aborts, or all `tenants` are gone. Those of one object come one after the other, here or
  * at another member, and nothing is skipped. What a handler throws delays the lane (1 s, doubling to 5 minutes, with
  * jitter), and the change comes again.
  * @throws {ProtocolError} @throws {StatusError} as `watch`; `Conflict` while members select something else.
@@ -104,10 +104,11 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     signal: connection.signal,
   });
   const resync = createResyncs(onResync);
+  const remaining = new Set(options.tenants);
   const leave = (): void => void finish();
   signal.addEventListener('abort', leave, { once: true });
   try {
-    const frames = openAgain({ ...options, caller, request, signal: connection.signal, onEnd: lanes.loseAll });
+    const frames = openAgain({ ...options, caller, request, signal: connection.signal, onEnd });
     for await (const frame of frames) take(frame);
   } finally {
     signal.removeEventListener('abort', leave);
@@ -121,6 +122,12 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
     const { group, start, window = DEFAULT_WINDOW, ackWaitMs } = options;
     const parameters = { group, start, window, ackWaitMs, maxAttempts: options.maxAttempts };
     return { path: watchPath(options, parameters), mode: 'group' };
+  }
+
+  function onEnd(): void {
+    lanes.loseAll();
+    // All is confirmed, and the server would refuse to go on.
+    if (options.tenants && remaining.size === 0) connection.abort(DONE);
   }
 
   async function finish(): Promise<void> {
@@ -176,7 +183,10 @@ export async function consume<Spec = Record<string, unknown>, Status = Record<st
   function hear({ id = '', data }: Frame): void {
     const word = data as { reason: string; tenant?: string; lane?: string; fence?: string };
     const { reason, tenant = '', lane = '', fence = '0' } = word;
-    if (reason === 'TenantGone') options.onTenantGone?.(tenant);
+    if (reason === 'TenantGone') {
+      remaining.delete(tenant);
+      options.onTenantGone?.(tenant);
+    }
     if (reason !== 'ResyncRequired') return;
     const frame: LaneFrame = { lane, fence: BigInt(fence), token: id, isDeadLetter: false };
     lanes.push({

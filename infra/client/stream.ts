@@ -84,6 +84,7 @@ export async function* openAgain(options: StreamRequest): AsyncGenerator<Frame, 
     } finally {
       if (openedAtMs !== undefined) onEnd?.();
     }
+    if (signal.aborted) return;
     if (openedAtMs !== undefined) backoff.lived(performance.now() - openedAtMs);
     const delayMs = backoff.next(why instanceof StatusError ? why.retryAfterMs : 0, retryMs);
     onRetry?.(why, delayMs);

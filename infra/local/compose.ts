@@ -1,5 +1,6 @@
 /** Puts the functions together for one process: which adapters they get, and how they start and stop. */
 
+import { every } from 'hono/combine';
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
@@ -32,6 +33,7 @@ import { startBackground } from '#infra/local/background.ts';
 import type { Config } from '#infra/local/config.ts';
 import { openCursorKeys } from '#infra/local/cursor-key-place.ts';
 import { openEventLog } from '#infra/local/event-log.ts';
+import { openLimits } from '#infra/local/limits.ts';
 import { watchLogChoice } from '#infra/local/log-switch.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
@@ -150,6 +152,10 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const streams = postgresStreams(pools.watch);
   const chosen = config.kafka ? 'kafka' : 'postgres';
   const blocks = await followTokenBlocks(pools.blocks, lifetime.signal);
+  const limits = await openLimits(
+    { config: config.limits, databaseUrl, sql: pools.ops, logger, metrics },
+    lifetime.signal,
+  );
   watchLogChoice({ sql: pools.ops, streams, log: chosen, onSwitched: stopWithoutLog }, lifetime.signal);
   const hub: Hub = createHub({
     log,
@@ -158,6 +164,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
     groups,
     ackTokens,
     blocks,
+    places: limits.places,
+    trustsKey: issuer.trustsKey,
     onIsolationViolation: (stream) => {
       metrics.isolationViolations.inc();
       logger.fatal({ stream: String(stream) }, 'an event of another tenant was found in a stream');
@@ -180,11 +188,11 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
 
   const listen = async (audience: Audience, port: number): Promise<HttpServer> => {
-    const authenticated = authenticate({ ...issuer.optionsFor(audience), blocks });
+    const identified = authenticate({ ...issuer.optionsFor(audience), blocks });
     const shared = {
       kinds,
       cursors,
-      authenticate: authenticated,
+      authenticate: every(identified, limits.forRequests()),
       logger: logger.child({ audience }),
       ...(audience === 'public' && { allowedOrigins: config.allowedOrigins }),
     };

@@ -13,6 +13,7 @@ import {
 } from '#infra/local/database-servers.ts';
 import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } from '#infra/local/issuer-variables.ts';
 import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
+import { type LimitsConfig, limitsConfig, limitVariables } from '#infra/local/limits.ts';
 import { StartError } from '#infra/local/start-error.ts';
 import { oneOf } from '#infra/local/variables.ts';
 
@@ -51,6 +52,7 @@ export interface Config {
   readonly reconcileConcurrency: number;
   /** How long watchers that were away have to come back and read the end of a deleted tenant. */
   readonly tenantGraceSeconds: number;
+  readonly limits: LimitsConfig;
   /** Absent: external objects whose object is gone are left where they are. */
   readonly orphanGraceHours: number | undefined;
   /** Absent: the keys that seal cursors lie in the database. */
@@ -93,6 +95,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     watchGroupIdleDays: variables.WATCH_GROUP_IDLE_DAYS,
     reconcileConcurrency: variables.RECONCILE_CONCURRENCY,
     tenantGraceSeconds: variables.TENANT_GRACE_SECONDS,
+    limits: limitsConfig(variables),
     orphanGraceHours: variables.ORPHAN_GRACE_HOURS,
     cursorKeys: cursorKeyConfig(variables.CURSOR_KEYS_FILE, variables.CURSOR_KEYS),
   };
@@ -139,6 +142,7 @@ function environmentSchema(options: ConfigOptions) {
       WATCH_GROUP_IDLE_DAYS: v.optional(integer(1, 3_650, 'days from 1 to 3650'), '30'),
       RECONCILE_CONCURRENCY: v.optional(integer(1, 1_000, 'passes at once, from 1 to 1000'), '10'),
       TENANT_GRACE_SECONDS: v.optional(integer(0, 86_400, 'seconds from 0 to 86400'), '30'),
+      ...limitVariables(),
       ORPHAN_GRACE_HOURS: v.optional(
         integer(
           1,

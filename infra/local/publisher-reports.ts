@@ -1,6 +1,6 @@
 /** What publishing tells: counted, logged, and kept for who asks whether the instance is ready. */
 
-import type { Logger } from 'pino';
+import type { Logger } from '#core/ports/logger.ts';
 import { AppendFailed } from '#functions/publish/manifest-outbox.ts';
 import { isUnavailable } from '#core/status-error.ts';
 import type { Metrics } from '#adapters/node/metrics.ts';

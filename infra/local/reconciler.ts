@@ -1,7 +1,6 @@
 /** The reconciler of an instance: its queue, its housekeeping, and how it tells of itself. */
 
 import { randomUUID } from 'node:crypto';
-import type { Logger } from 'pino';
 import type { ReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresLeases } from '#adapters/postgres/leases.ts';
@@ -11,6 +10,7 @@ import { postgresWorkQueue } from '#adapters/postgres/work-queue.ts';
 import { postgresWorkUpkeep } from '#adapters/postgres/work-upkeep.ts';
 import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import type { Kind } from '#core/kind.ts';
+import type { Logger } from '#core/ports/logger.ts';
 import type { PassReports, ReconcileDeps } from '#functions/reconcile/deps.ts';
 import { runResidentReconciler } from '#functions/reconcile/resident-reconciler.ts';
 import { runUpkeep, type UpkeepDeps } from '#functions/reconcile/run-upkeep.ts';

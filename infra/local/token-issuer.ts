@@ -14,6 +14,8 @@ import type { IssuerConfig } from '#infra/local/issuer-variables.ts';
 export interface TokenIssuer {
   /** How a listener checks tokens. */
   optionsFor(audience: Audience): AuthenticateOptions;
+  /** See `HubDeps`. */
+  readonly trustsKey?: (keyId: string) => boolean;
   /** Whether tokens can be checked at all. */
   readonly checks: readonly ReadinessCheck[];
 }
@@ -47,6 +49,7 @@ export function remoteIssuer(
       issuer,
       claims,
     }),
+    trustsKey: keys.trusts,
     checks: [
       {
         name: 'identity',

@@ -34,14 +34,25 @@ export interface InstanceOptions {
   readonly kafkaBrokers?: readonly string[] | undefined;
   /** Of an instance that runs: this one is its second server. @default a database of its own */
   readonly databaseUrl?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-export async function startInstance({ kafkaBrokers, databaseUrl }: InstanceOptions = {}): Promise<Instance> {
+/** Load is not what limits are set for. */
+const WITHOUT_LIMITS = {
+  TENANT_OBJECTS: '999999999',
+  TENANT_REQUESTS_PER_SECOND: '999999999',
+  TENANT_WATCHERS: '999999999',
+  MAX_WATCHERS: '999999999',
+};
+
+export async function startInstance({ kafkaBrokers, databaseUrl, env: more }: InstanceOptions = {}): Promise<Instance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-bench-'));
   const env = {
     DATA_DIR: dataDir,
     KINDS: './test/http/kinds.ts',
     LOG_FORMAT: 'json',
+    ...WITHOUT_LIMITS,
+    ...more,
     ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
     ...(kafkaBrokers && { EVENT_LOG: 'kafka', KAFKA_BROKERS: kafkaBrokers.join(',') }),
   };

@@ -3,9 +3,11 @@
  * should run on the machine. Goals are printed, not asserted.
  */
 
+import { benchApiWrites } from '#test/bench/api-writes.ts';
 import { benchBulk } from '#test/bench/bulk-transaction.ts';
 import { benchCapture } from '#test/bench/capture.ts';
 import { benchFanOut } from '#test/bench/fan-out.ts';
+import { benchHotTenant } from '#test/bench/hot-tenant.ts';
 import { benchGroups } from '#test/bench/groups.ts';
 import { benchIdle } from '#test/bench/idle-watchers.ts';
 import { type Instance, startInstance } from '#test/bench/instance.ts';
@@ -18,6 +20,8 @@ import { benchIdleTopics } from '#test/bench/idle-topics.ts';
 import { withKafka } from '#test/bench/kafka.ts';
 import { benchPublishKafka } from '#test/bench/publish-kafka.ts';
 import { benchReconcile } from '#test/bench/reconcile.ts';
+import { benchObjectCount } from '#test/bench/object-count.ts';
+import { benchScoped } from '#test/bench/scoped.ts';
 import { benchResume } from '#test/bench/resume.ts';
 import { benchStall } from '#test/bench/stalled-watchers.ts';
 
@@ -27,11 +31,15 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   latency: () => onInstance(benchLatency),
   resume: () => onInstance(benchResume),
   list: () => onInstance(benchList),
+  writes: () => onInstance(benchApiWrites),
   fanout: () => onInstance(benchFanOut),
   idle: () => onInstance(benchIdle),
   groups: () => onInstance(benchGroups),
   stall: () => onInstance(benchStall),
   reconnect: () => onInstance(benchReconnect),
+  scoped: () => onInstance(benchScoped),
+  'object-count': () => onInstance(benchObjectCount),
+  'hot-tenant': benchHotTenant,
   reconcile: benchReconcile,
   'publish-kafka': benchPublishKafka,
   'bulk-kafka': () => inKafka(benchBulkInKafka),

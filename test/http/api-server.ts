@@ -1,11 +1,10 @@
 /** The resource API alone, on a real PostgreSQL and a real HTTP server, with a resident publisher beside it. */
 
 import { randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
-import { serve } from '@hono/node-server';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 
 import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
+import { startHttpServer, type HttpServerOptions } from '#adapters/node/http-server.ts';
 import { connect } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
@@ -46,11 +45,13 @@ export interface ApiServerOptions {
   readonly withPublisher?: boolean;
   /** See `ApiDeps`. */
   readonly nameSuffix?: () => string;
+  readonly timeoutsMs?: HttpServerOptions['timeoutsMs'];
 }
 
 export async function startApiServer({
   withPublisher = true,
   nameSuffix,
+  timeoutsMs,
   audience: ownAudience = 'public',
   logger = { ...silentLogger, error: (fields, message) => console.error(message, fields) },
 }: ApiServerOptions = {}): Promise<ApiServer> {
@@ -81,10 +82,13 @@ export async function startApiServer({
     ...(nameSuffix && { nameSuffix }),
     logger,
   });
-  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  return { baseUrl: `http://127.0.0.1:${port}`, audience: ownAudience, databaseUrl: database.url, token, stop };
+  const server = await startHttpServer({
+    fetch: app.fetch,
+    port: 0,
+    host: '127.0.0.1',
+    ...(timeoutsMs && { timeoutsMs }),
+  });
+  return { baseUrl: server.url, audience: ownAudience, databaseUrl: database.url, token, stop };
 
   function publish(): Promise<void> {
     return runResidentPublisher(
@@ -114,7 +118,7 @@ export async function startApiServer({
   }
 
   async function stop(): Promise<void> {
-    await new Promise((resolve) => server.close(resolve));
+    await server.stop();
     stopping.abort();
     await publisher;
     await sql.end();

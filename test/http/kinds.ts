@@ -59,5 +59,20 @@ const disk: Kind = defineKind({
   immutable: ['spec.zone', 'spec.format', 'spec.encryption.key', 'spec.encryption.cipher'],
 });
 
+/** With two controllers elsewhere. */
+const site: Kind = defineKind({
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Site',
+  plural: 'sites',
+  scope: 'Namespaced',
+  spec: v.looseObject({}),
+  status: v.looseObject({ address: v.optional(v.string()) }),
+  controllersElsewhere: [
+    { name: 'dns', conditions: ['Resolvable'], statusFields: ['address'] },
+    { name: 'tls', conditions: ['Certified', 'Renewed'], statusFields: ['certificate'] },
+  ],
+});
+
 // oxlint-disable-next-line import/no-default-export -- what KINDS names has its kinds as the default export
-export default [widget, vault, planet, disk] satisfies readonly Kind[] as readonly Kind[];
+export default [widget, vault, planet, disk, site] satisfies readonly Kind[] as readonly Kind[];

@@ -29,6 +29,8 @@ export async function startLocalServer(): Promise<LocalServer> {
       DATA_DIR: dataDir,
       KINDS: 'test/http/kinds.ts',
       TENANT_GRACE_SECONDS: '1',
+      // Suites that write as fast as they can share one tenant.
+      TENANT_REQUESTS_PER_SECOND: '100000',
     },
     { isTerminal: false },
   );

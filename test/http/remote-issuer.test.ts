@@ -178,13 +178,23 @@ describe('once its keys are known', () => {
     await Promise.all([cut.close(), kept.close()]);
   });
 
-  test('a stream ends with its token, whatever becomes of the key that signed it', async () => {
+  test('a stream ends with its token', async () => {
     const stream = await watch(await issue({ roles: ['viewer'], ttlSeconds: -57 }));
-    issuer.published.splice(0);
-    await issuer.rotate(uniqueName('k'));
-    expect((await get(await issue())).status).toBe(200);
     const { data } = await stream.waitFor(({ event }) => event === 'ERROR');
     expectFailure(data, 401, 'Unauthorized', 'expired');
     await stream.close();
+  });
+
+  test('a key that was withdrawn ends its streams once that was read, and its tokens are refused', async () => {
+    const old = await issue({ roles: ['viewer'] });
+    const stream = await watch(old);
+    issuer.published.splice(0);
+    await issuer.rotate(uniqueName('k'));
+    const other = await watch(await issue({ roles: ['viewer'] }));
+    const { data } = await stream.waitFor(({ event }) => event === 'ERROR');
+    expectFailure(data, 401, 'Unauthorized', 'withdrawn');
+    expectStatus(await get(old), 401, 'Unauthorized', 'not signed by a key');
+    expect(other.isEnded).toBe(false);
+    await Promise.all([stream.close(), other.close()]);
   });
 });

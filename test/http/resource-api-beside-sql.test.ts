@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { startApiServer, type ApiServer } from '#test/http/api-server.ts';
 import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import { expireEvents } from '#test/support/old-events.ts';
 import { clientOf } from '#test/http/client.ts';
 
 describe('the resource API beside raw SQL', () => {
@@ -121,6 +122,37 @@ describe('the resource API beside raw SQL', () => {
     const rest = (await reader.get(`${disks}&continue=${first.metadata.continue}`)).body;
     expect(rest.items).toMatchObject([{ metadata: { name: 'd010005' } }]);
     expect(rest.metadata).toEqual({ cursor: first.metadata.cursor });
+  });
+
+  test('a list whose first page is older than the log is 410, with the way on from the same place, without a cursor', async () => {
+    const tenant = uniqueName('t');
+    await world.admin.post(TENANTS, { metadata: { name: tenant } });
+    const names = ['a', 'b', 'c', 'd'];
+    const widgets = `/apis/example.dev/v1/namespaces/${tenant}/widgets`;
+    for (const name of names) await world.admin.post(widgets, { metadata: { name } });
+    const own = await clientOf(world.target, { roles: ['viewer'], tenants: [tenant] });
+    for (const [client, list] of [
+      [world.admin, `${widgets}?limit=1`],
+      [own, `/apis/example.dev/v1/widgets?limit=1`],
+    ] as const) {
+      const first = (await client.get(list)).body;
+      const second = (await client.get(`${list}&continue=${first.metadata.continue}`)).body;
+      expect(second.metadata.cursor).toBe(first.metadata.cursor);
+      // What came after the first page goes before the third is asked for.
+      await world.admin.patch(`${widgets}/a`, { metadata: { labels: { by: uniqueName('l') } } });
+      expect((await own.get(widgets)).headers.get('Warning')).toBeNull();
+      const [log] = await sql<{ lastSeq: string }[]>`select f.last_seq::text as "lastSeq" from plumbline.frontier f
+        join plumbline.stream s on s.id = f.stream where s.tenant = ${tenant}`;
+      await expireEvents(sql, tenant, Number(log?.lastSeq));
+      const late = await client.get(`${list}&continue=${second.metadata.continue}`);
+      expectStatus(late, 410, 'Expired', 'go on from metadata.continue');
+      const third = (await client.get(`${list}&continue=${late.body.metadata.continue}`)).body;
+      expect(third.items[0].metadata.name).toBe('c');
+      expect(third.metadata).not.toHaveProperty('cursor');
+      const fourth = (await client.get(`${list}&continue=${third.metadata.continue}`)).body;
+      expect(fourth.items[0].metadata.name).toBe('d');
+      expect(fourth.metadata).not.toHaveProperty('cursor');
+    }
   });
 
   test('numbers that JavaScript cannot hold pass through reads, and through writes that do not name them', async () => {

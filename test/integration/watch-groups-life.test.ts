@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { postgresTenantStreams } from '#adapters/postgres/tenant-streams.ts';
 import type { JoinRequest } from '#core/ports/watch-groups.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
-import { useGroupWorld, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, newGroup } from '#test/support/watch-groups.ts';
 
 const ACT = { by: 'carol', reason: 'test' };
 const DAY_MS = 86_400_000;

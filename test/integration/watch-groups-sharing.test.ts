@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom, testSeed } from '#test/support/random.ts';
-import { useGroupWorld, type LaneRow, LONG_LEASE_MS, newGroup } from '#test/support/watch-groups.ts';
+import { useGroupWorld, type LaneRow, newGroup } from '#test/support/watch-groups.ts';
 
 const TENANTS = ['acme', 'globex', 'initech', 'umbrella', 'hooli'];
 const LANES = 16;
@@ -76,6 +76,23 @@ describe('lanes', () => {
       }
     },
   );
+
+  test('of tenants that come one by one are even, by tenant and in all, and no other lane moves', async () => {
+    const request = newGroup('*');
+    const { group, member } = await world.join(request);
+    const members = [member, (await world.join(request)).member, (await world.join(request)).member];
+    await world.handOver(group);
+    for (let count = 0; count < 12; count += 1) {
+      const before = await world.rows(group);
+      await createTenants(world.sql, [`one-${count}`]);
+      await world.renew(...members);
+      const rows = await world.rows(group);
+      const stream = await world.streamOf(`one-${count}`);
+      expect(rows.filter((row) => row.stream !== stream)).toEqual(before);
+      expect(spread(shares(rows.slice(before.length), members))).toBe(1);
+      expect(spread(shares(rows, members))).toBeLessThanOrEqual(1);
+    }
+  });
 
   test('of a thousand tenants are even for three members, by tenant and in all', { timeout: 60_000 }, async () => {
     const tenants = Array.from({ length: 1_000 }, (_, index) => `many-${index}`);

@@ -12,6 +12,8 @@ export interface LocalInstanceOptions {
   /** One that outlives the instance, so that a second one takes its keys over. @default a new one, removed at the stop */
   readonly dataDir?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** @default that of `npm start` */
+  readonly program?: string;
   /** Of an instance with an issuer of its own. @default the development key of its folder signs them */
   readonly token?: Target['token'];
   /** Called with each line that it logs. */
@@ -36,19 +38,25 @@ const STOP_DEADLINE_MS = 15_000;
 /** Resolves when it is ready. It serves the kinds of the black-box suites. */
 export async function startLocalInstance(options: LocalInstanceOptions): Promise<LocalInstance> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'plumbline-instance-')));
-  const child = startChild('--import', ['./test/support/end-with-parent.ts', 'infra/local/main.ts'], {
-    env: {
-      DATABASE_URL: options.databaseUrl,
-      DATA_DIR: dataDir,
-      PORT: '0',
-      CONTROLLER_PORT: '0',
-      OPS_PORT: '0',
-      KINDS: './test/http/kinds.ts',
-      LOG_FORMAT: 'json',
-      LOG_LEVEL: 'info',
-      ...options.env,
+  const child = startChild(
+    '--import',
+    ['./test/support/end-with-parent.ts', options.program ?? 'infra/local/main.ts'],
+    {
+      env: {
+        DATABASE_URL: options.databaseUrl,
+        DATA_DIR: dataDir,
+        PORT: '0',
+        CONTROLLER_PORT: '0',
+        OPS_PORT: '0',
+        KINDS: './test/http/kinds.ts',
+        LOG_FORMAT: 'json',
+        LOG_LEVEL: 'info',
+        // Tests that write as fast as they can share one tenant.
+        TENANT_REQUESTS_PER_SECOND: '100000',
+        ...options.env,
+      },
     },
-  });
+  );
   const lines: string[] = [];
   const ready = await readUntilReady();
   void drain();

@@ -192,7 +192,7 @@ function targetOf(specifier: string): string | undefined {
 }
 
 function packageOf(specifier: string): string | undefined {
-  if (/^(?:[.#/]|node:)/.test(specifier)) return undefined;
+  if (/^(?:[.#/]|node:|cloudflare:)/.test(specifier)) return undefined;
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 }
 

@@ -32,6 +32,12 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 30,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      limits: {
+        tenantObjects: 200_000,
+        tenantRequestsPerSecond: 1_000,
+        tenantWatchers: 2_000,
+        maxWatchers: 20_000,
+      },
       orphanGraceHours: undefined,
       cursorKeys: undefined,
     });
@@ -79,6 +85,12 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 3650,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      limits: {
+        tenantObjects: 200_000,
+        tenantRequestsPerSecond: 1_000,
+        tenantWatchers: 2_000,
+        maxWatchers: 20_000,
+      },
       orphanGraceHours: undefined,
       cursorKeys: undefined,
     });
@@ -124,6 +136,8 @@ describe('readConfig()', () => {
       LOG_LEVEL: 'loud',
       EVENT_RETENTION_HOURS: '0',
       WATCH_GROUP_IDLE_DAYS: '3651',
+      TENANT_OBJECTS: '0',
+      MAX_WATCHERS: '1e9',
     });
     expect(complaints).toEqual([
       'HOST is "a b"; allowed: a host name or an IP address',
@@ -138,6 +152,8 @@ describe('readConfig()', () => {
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
       'EVENT_RETENTION_HOURS is "0"; allowed: hours from 1 to 87600',
       'WATCH_GROUP_IDLE_DAYS is "3651"; allowed: days from 1 to 3650',
+      'TENANT_OBJECTS is "0"; allowed: objects of a kind from 1 to 999999999',
+      'MAX_WATCHERS is "1e9"; allowed: open watches from 1 to 999999999',
     ]);
   });
 

@@ -11,6 +11,18 @@ export interface TenantSpec {
   readonly displayName?: string | undefined;
   /** How long the event log keeps the tenant's events, when it is Kafka: until either bound is passed. */
   readonly eventRetention?: EventRetention | undefined;
+  /** What the tenant may use, where it is not what the installation's configuration says. */
+  readonly quota?: TenantQuota | undefined;
+}
+
+/** Absent: the installation's default. */
+export interface TenantQuota {
+  /** Of each kind. */
+  readonly objects?: number | undefined;
+  /** To each process. */
+  readonly requestsPerSecond?: number | undefined;
+  /** Open watches at each process. */
+  readonly watchers?: number | undefined;
 }
 
 export interface EventRetention {
@@ -26,6 +38,8 @@ export interface TenantStatus extends ReportedStatus {
 }
 
 const MAX_RETENTION_HOURS = 87_600;
+/** Of whatever is counted. */
+export const MAX_QUOTA = 1_000_000_000;
 /** Less than that is no log: one batch can be as large. */
 const MIN_RETENTION_BYTES = 1024 * 1024;
 
@@ -43,6 +57,13 @@ export const tenantKind: Kind<TenantSpec, TenantStatus> = defineKind({
       strictObject({
         hours: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MAX_RETENTION_HOURS))),
         maxBytes: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(MIN_RETENTION_BYTES))),
+      }),
+    ),
+    quota: v.optional(
+      strictObject({
+        objects: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(MAX_QUOTA))),
+        requestsPerSecond: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(MAX_QUOTA))),
+        watchers: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(MAX_QUOTA))),
       }),
     ),
   }),

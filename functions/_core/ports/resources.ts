@@ -7,6 +7,7 @@
 
 import type { PropagationPolicy } from '#core/delete-options.ts';
 import type { Scope } from '#core/identity.ts';
+import type { ObjectQuota } from '#core/ports/tenant-limits.ts';
 import type { SelectorRequirement } from '#core/label-selector.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import type { JsonText, ResourceKey, ResourceRow } from '#core/resource.ts';
@@ -35,6 +36,14 @@ export interface Preconditions {
   readonly resourceVersion?: string;
 }
 
+/** A controller elsewhere that reports. */
+export interface Reporter {
+  /** `group/name` */
+  readonly controller: string;
+  /** Of its lease of the object: a decimal from 1 on. Needed once it has given one. */
+  readonly fencingToken?: string;
+}
+
 export interface ListParams {
   readonly group: string;
   readonly kind: string;
@@ -42,6 +51,8 @@ export interface ListParams {
   readonly tenant?: string;
   readonly name?: string;
   readonly labels: readonly SelectorRequirement[];
+  /** Objects with these names, or in these tenants, are left out. */
+  readonly except?: { readonly names: readonly string[]; readonly tenants: readonly string[] };
   readonly limit: number;
   /** Objects after this one. */
   readonly after?: ListPlace;
@@ -98,8 +109,20 @@ export interface ResourceWrites {
   /** Replaces the desired state, if the preconditions hold; a write that changes nothing returns the object as it is. */
   update(scope: Scope, key: ResourceKey, state: DesiredState, preconditions: Preconditions): Promise<ResourceRow>;
 
-  /** Replaces the status, if the preconditions hold. */
-  updateStatus(scope: Scope, key: ResourceKey, status: JsonText, preconditions: Preconditions): Promise<ResourceRow>;
+  /**
+   * Replaces the status, if the preconditions hold. `observedGeneration` never goes back (Conflict), and is never above
+   * the generation (Invalid). What controllers own, nobody else changes (Forbidden).
+   * @param reporter one of the kind's controllers elsewhere, which changes its own parts: what it leaves out of others
+   * stays. Its `observedGeneration` is what it has seen; the object's is what all controllers have.
+   * @throws StatusError Fenced when its token is not the highest that came.
+   */
+  updateStatus(
+    scope: Scope,
+    key: ResourceKey,
+    status: JsonText,
+    preconditions: Preconditions,
+    reporter?: Reporter,
+  ): Promise<ResourceRow>;
 
   /**
    * Deletes, if the preconditions hold: at once without finalizers (`gone`), otherwise by marking the object. A second
@@ -138,6 +161,12 @@ export interface ResourceStore extends ResourceWrites {
     scope: Scope,
     params: Pick<ListParams, 'group' | 'kind' | 'tenant' | 'after'>,
   ): Promise<number | undefined>;
+
+  /** Whether the log has lost what follows one of these points to retention. Streams that are gone do not count. */
+  isBehindRetention(points: ReadonlyMap<bigint, LogPoint>): Promise<boolean>;
+
+  /** How many objects of each kind a tenant has and may have; nothing of a tenant that the scope has not. */
+  quota(scope: Scope, tenant: string): Promise<ObjectQuota>;
 
   /** A resourceVersion that no committed object is above. Without a scope: it tells of no object. */
   newestVersion(): Promise<bigint>;

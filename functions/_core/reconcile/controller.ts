@@ -78,6 +78,19 @@ export const DRIVER_FIELDS: readonly string[] = ['observedGeneration', 'conditio
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_RESYNC_MS = 600_000;
 
+/** What is wrong with the parts of a status that a controller would have to itself. */
+export function shareProblems(conditions: readonly string[], statusFields: readonly string[]): string[] {
+  const problems: string[] = [];
+  for (const type of conditions) {
+    if (!REASON.test(type)) problems.push(`has the condition ${JSON.stringify(type)}, which must be in PascalCase`);
+    if (DRIVER_CONDITIONS.includes(type)) problems.push(`has the condition ${type}, which is the driver's`);
+  }
+  for (const field of statusFields) {
+    if (DRIVER_FIELDS.includes(field)) problems.push(`has the status field ${field}, which is the driver's`);
+  }
+  return problems;
+}
+
 /** With its defaults; adds to `problems` what is wrong. Definitions may come from JavaScript. */
 export function checkController<Spec extends object, Status extends object>(
   group: string,
@@ -91,13 +104,7 @@ export function checkController<Spec extends object, Status extends object>(
   const wrong = (problem: string): unknown => problems.push(`controller ${JSON.stringify(name)} ${problem}`);
   const nameProblem = typeof name === 'string' ? dnsLabelProblem(name) : 'must be a text';
   if (nameProblem !== undefined) wrong(nameProblem);
-  for (const type of [summary, ...conditions]) {
-    if (!REASON.test(type)) wrong(`has the condition ${JSON.stringify(type)}, which must be in PascalCase`);
-    if (DRIVER_CONDITIONS.includes(type)) wrong(`has the condition ${type}, which is the driver's`);
-  }
-  for (const field of statusFields) {
-    if (DRIVER_FIELDS.includes(field)) wrong(`has the status field ${field}, which is the driver's`);
-  }
+  for (const problem of shareProblems([summary, ...conditions], statusFields)) wrong(problem);
   for (const [field, ms] of Object.entries({ timeoutMs, resyncMs })) {
     if (!(Number.isFinite(ms) && ms >= 100)) wrong(`has the ${field} ${ms}, which must be 100 at least`);
   }

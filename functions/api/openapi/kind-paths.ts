@@ -7,6 +7,7 @@ import {
   DELETE_PARAMETERS,
   LIST_PARAMETERS,
   pathParameter,
+  STATUS_PARAMETERS,
   WRITE_PARAMETERS,
   type ParameterObject,
 } from '#functions/api/openapi/parameters.ts';
@@ -45,7 +46,7 @@ export function kindPaths(kind: Kind): Record<string, object> {
 
   const lists = (id: string): object =>
     operation({ action: 'list', id, description: `Lists ${kind.plural}.`, parameters: LIST_PARAMETERS, answer: list });
-  const writes = (what: string, suffix: string): object => ({
+  const writes = (what: string, suffix: string, parameters = CHANGE_PARAMETERS): object => ({
     get: operation({
       action: 'get',
       id: `read${scope}${kind.kind}${suffix}`,
@@ -56,7 +57,7 @@ export function kindPaths(kind: Kind): Record<string, object> {
       action: 'put',
       id: `replace${scope}${kind.kind}${suffix}`,
       description: `Replaces ${what}; the object must still be at its metadata.resourceVersion, or at If-Match.`,
-      parameters: CHANGE_PARAMETERS,
+      parameters,
       body: sent,
       answer: object,
     }),
@@ -64,7 +65,7 @@ export function kindPaths(kind: Kind): Record<string, object> {
       action: 'patch',
       id: `patch${scope}${kind.kind}${suffix}`,
       description: `Changes parts of ${what}.`,
-      parameters: CHANGE_PARAMETERS,
+      parameters,
       body: patched,
       answer: object,
     }),
@@ -98,7 +99,10 @@ export function kindPaths(kind: Kind): Record<string, object> {
         answer: object,
       }),
     },
-    [`${base}/{name}/status`]: { parameters: name, ...writes(`the status of a ${kind.kind}`, 'Status') },
+    [`${base}/{name}/status`]: {
+      parameters: name,
+      ...writes(`the status of a ${kind.kind}`, 'Status', STATUS_PARAMETERS),
+    },
   };
 
   function operation({ action, id, description, parameters, body, codes = { 200: OK }, answer }: Verb): object {

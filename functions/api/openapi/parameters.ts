@@ -28,7 +28,7 @@ export const LIST_PARAMETERS: readonly ParameterObject[] = [
   }),
   query('continue', 'From the page before: the next one.'),
   query('labelSelector', 'Such as "app=blue,tier in (a,b),!old".'),
-  query('fieldSelector', 'On metadata.name and metadata.namespace.'),
+  query('fieldSelector', 'On metadata.name and metadata.namespace, with "=" and "!=".'),
   query('resourceVersion', 'The list is no older than this.'),
   query('resourceVersionMatch', 'What resourceVersion means.', { type: 'string', enum: ['NotOlderThan', 'Exact'] }),
 ];
@@ -48,15 +48,23 @@ const ifMatch: ParameterObject = {
 /** kubectl leaves the validation to a server whose PATCH has `fieldValidation`, and refuses to write to any other. */
 export const WRITE_PARAMETERS: readonly ParameterObject[] = [
   dryRun,
-  query('fieldManager', 'Who writes. Ignored.'),
+  query('fieldManager', 'Who writes. Ignored, but for reports to /status of controllers elsewhere.'),
   query('fieldValidation', 'What becomes of unknown and duplicate fields.', {
     type: 'string',
     enum: ['Ignore', 'Warn', 'Strict'],
   }),
 ];
 
+/** Of a report of a controller. */
+const fencingToken = query(
+  'fencingToken',
+  'Of the lease of the controller elsewhere that fieldManager names: from 1 on, higher for each new holder.',
+);
+
 /** Of a write to an object that is there. */
 export const CHANGE_PARAMETERS: readonly ParameterObject[] = [...WRITE_PARAMETERS, ifMatch];
+
+export const STATUS_PARAMETERS: readonly ParameterObject[] = [...CHANGE_PARAMETERS, fencingToken];
 
 export const DELETE_PARAMETERS: readonly ParameterObject[] = [
   dryRun,

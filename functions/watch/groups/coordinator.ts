@@ -6,31 +6,28 @@
 import type { CursorKeyRing } from '#core/ports/cursor-keys.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
 import { isUnavailable } from '#core/status-error.ts';
-import type { DeadLetter, DeadLetterRef, HeldLane, Parking, Retry, WatchGroups } from '#core/ports/watch-groups.ts';
+import type { DeadLetterRef, HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 import type { LogPoint } from '#core/ports/event-log.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
+import { DeadLetters, type DeadLettersDeps } from '#functions/watch/groups/dead-letters.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
 import { Slots } from '#functions/watch/slots.ts';
-import { pause } from '#loop/pause.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import { Leaving } from '#functions/watch/groups/leaving.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
-import type { Lane } from '#functions/watch/groups/lane.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
 import { TokenAge } from '#functions/watch/groups/token-age.ts';
 import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
-export interface CoordinatorDeps extends Omit<
-  GroupKeeper,
-  'slots' | 'heldRuns' | 'park' | 'deadLetters' | 'reload' | 'ended' | 'onFilterFailed'
-> {
+export interface CoordinatorDeps
+  extends
+    Omit<GroupKeeper, 'slots' | 'heldRuns' | 'park' | 'deadLetters' | 'reload' | 'ended' | 'onFilterFailed'>,
+    Pick<DeadLettersDeps, 'onDeadLettersFull'> {
   readonly onFilterError: () => void;
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
-  /** A group has as many dead letters as it may have: lanes of it stand still. Told once a minute while it is so. */
-  readonly onDeadLettersFull: (group: bigint) => void;
 }
 
 /** A renewal that fails is made again twice before it is too late. */
@@ -44,10 +41,6 @@ const DELIVERED_MARKS_MS = 250;
 const MOVED_MARKS_MS = 3_000;
 /** At once, for all lanes that are behind. */
 const MAX_READS = 16;
-const RETRY_MS = 1_000;
-/** A lane stands still until there is room for another dead letter. */
-const FULL_RETRY_MS = 5_000;
-const FULL_TOLD_MS = 60_000;
 
 export interface ConfirmedLane extends HeldLane {
   readonly point: LogPoint;
@@ -62,8 +55,6 @@ export class GroupCoordinator {
   readonly #jobs: Readonly<Record<'renew' | 'settle' | 'mark' | 'look' | 'reseal', Job>>;
   readonly #assignments: Assignments;
   readonly #ticker: NodeJS.Timeout;
-  /** By group. */
-  readonly #fullToldAtMs = new Map<bigint, number>();
   readonly #tokenAge = new TokenAge();
   /** Ack tokens from before this moment may open no more. */
   #outdatedBeforeMs = -Infinity;
@@ -74,13 +65,16 @@ export class GroupCoordinator {
 
   constructor(deps: CoordinatorDeps) {
     this.#deps = deps;
+    const { signal } = this.#lifetime;
+    const reload = (group: bigint): void => this.#assignments.reload([group]);
+    const deadLetters = new DeadLetters({ ...deps, reload, signal });
     this.keeper = {
       ...deps,
       slots: new Slots(MAX_READS),
       heldRuns: new HeldRuns(),
-      park: (lane, parking) => this.#park(lane, parking),
-      deadLetters: (member, retries) => this.#deadLetters(member, retries),
-      reload: (group) => this.#assignments.reload([group]),
+      park: (lane, parking) => deadLetters.park(lane, parking),
+      deadLetters: (membership, retries) => deadLetters.deliver(membership, retries),
+      reload,
       ended: (member) => this.#ended(member),
       onFilterFailed: (group, message) => void this.#filterFailed(group, message),
     };
@@ -92,7 +86,6 @@ export class GroupCoordinator {
       look: job(() => this.#look()),
       reseal: job(() => this.#reseal()),
     };
-    const { signal } = this.#lifetime;
     this.#leaving = new Leaving({ ...deps, marked: () => this.noteDeliveries() });
     this.#assignments = new Assignments({ ...deps, sessions: this.#sessions }, signal);
     deps.streams.onChange(() => this.#jobs.settle.ask(), signal);
@@ -223,55 +216,11 @@ export class GroupCoordinator {
     this.#assignments.reload(withDeadLetters.map(({ membership }) => membership.group));
   }
 
-  async #park(lane: Lane, parking: Parking): Promise<void> {
-    try {
-      const result = await this.#deps.groups.park(lane.held, parking);
-      if (result === 'Parked') {
-        lane.parked(parking.point);
-        return;
-      }
-      if (result === 'Full') {
-        this.#tellFull(lane.held.group);
-        await pause(FULL_RETRY_MS, this.#lifetime.signal);
-      } else {
-        lane.hasBegunAnew = true;
-        this.#assignments.reload([lane.held.group]);
-      }
-    } catch (error) {
-      await this.#failed(error);
-    }
-    lane.notParked();
-  }
-
   async #filterFailed(group: bigint, message: string): Promise<void> {
     this.#deps.onFilterError();
     await this.#deps.groups.noteFailure(group, message).catch((error: unknown) => {
       if (!isUnavailable(error)) this.#deps.onError(error);
     });
-  }
-
-  #tellFull(group: bigint): void {
-    const nowMs = performance.now();
-    if (nowMs - (this.#fullToldAtMs.get(group) ?? -Infinity) < FULL_TOLD_MS) return;
-    this.#fullToldAtMs.set(group, nowMs);
-    this.#deps.onDeadLettersFull(group);
-  }
-
-  async #deadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined> {
-    try {
-      return await this.#deps.groups.deliverDeadLetters(member, retries);
-    } catch (error) {
-      await this.#failed(error);
-      // They may have been counted as delivered, with other fences.
-      const session = this.#sessions.find(member);
-      if (session) this.#assignments.reload([session.membership.group]);
-      return undefined;
-    }
-  }
-
-  async #failed(error: unknown): Promise<void> {
-    if (!isUnavailable(error)) this.#deps.onError(error);
-    await pause(RETRY_MS, this.#lifetime.signal);
   }
 
   #ended(member: bigint): void {

@@ -24,7 +24,10 @@ export interface JoinDeps {
   readonly transport: SseTransport<never, Response>;
 }
 
-/** @throws {StatusError} NotFound for a named tenant that is not there; what `WatchGroups.join` throws; ServiceUnavailable. */
+/**
+ * @throws {StatusError} NotFound for a named tenant that is not there; what `WatchGroups.join` throws; TooManyRequests;
+ * ServiceUnavailable.
+ */
 export async function joinGroup(
   { hub, groups, streams, transport }: JoinDeps,
   c: Context<HttpEnv>,
@@ -38,12 +41,20 @@ export async function joinGroup(
   const open = (await streams.list({ tenants })).map(({ tenant }) => tenant);
   assertTenantsExist(request, new Set(open));
   hub.assertRunning();
+  hub.assertFilterAllowed(caller, selection.filter);
+  const view = viewOf(caller, granted, tenantsAreNamed);
+  const giveBack = hub.takePlace(view);
   const leaseEndsAtMs = performance.now() + LEASE_MS;
   const identity = { audience, tenants: granted, owner: subject, name };
-  const membership = await groups.join({ ...identity, selection: selection.key, start, leaseMs: LEASE_MS });
+  const joining = groups.join({ ...identity, selection: selection.key, start, leaseMs: LEASE_MS });
+  const membership = await joining.catch((error: unknown) => {
+    giveBack();
+    throw error;
+  });
   try {
     hub.assertRunning();
   } catch (error) {
+    giveBack();
     await groups.leave([membership.member], []);
     throw error;
   }
@@ -63,7 +74,7 @@ export async function joinGroup(
     ackWaitMs,
     leaseEndsAtMs,
   });
-  hub.register(session, viewOf(caller, granted, tenantsAreNamed));
+  hub.register(session, view, giveBack);
   const { member, isNew, droppedAt } = membership;
   session.write(
     opening() +

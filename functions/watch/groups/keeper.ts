@@ -10,6 +10,7 @@ import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
 import type { Slots } from '#functions/watch/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import type { Tails } from '#functions/watch/tails.ts';
+import type { Turns } from '#functions/watch/turns.ts';
 
 /** What the process does for its members. */
 export interface GroupKeeper {
@@ -19,10 +20,12 @@ export interface GroupKeeper {
   /** Reads of the log that lanes need which are behind. */
   readonly slots: Slots;
   readonly heldRuns: HeldRuns;
+  /** Members deliver in turns. */
+  readonly turns: Turns;
   /** Makes an event of a lane a dead letter; resolves when it is, or is not to be now. Never rejects. */
   park(lane: Lane, parking: Parking): Promise<void>;
   /** See `WatchGroups.deliverDeadLetters`. Undefined when they cannot be had for now, some time later. Never rejects. */
-  deadLetters(member: bigint, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined>;
+  deadLetters(membership: Membership, retries: readonly Retry[]): Promise<readonly DeadLetter[] | undefined>;
   /** Something may have changed: the lanes of the group are looked at. */
   reload(group: bigint): void;
   /** The session has ended: its lanes are for others. */

@@ -14,6 +14,7 @@ import { MemberLanes } from '#functions/watch/groups/member-lanes.ts';
 import type { MemberWriter } from '#functions/watch/groups/member-writer.ts';
 import { parkingOf } from '#functions/watch/groups/parking.ts';
 import { StreamReading, type StreamReadingDeps } from '#functions/watch/groups/stream-reading.ts';
+import type { Worker } from '#functions/watch/turns.ts';
 
 export interface MemberDeliveryDeps extends Pick<
   GroupSessionDeps,
@@ -31,7 +32,7 @@ const WINDOWS_PER_MEMBER = 64;
 /** Dead letters that are asked for at once. */
 const MAX_ASKED = 100;
 
-export class MemberDelivery {
+export class MemberDelivery implements Worker {
   readonly lanes: MemberLanes;
   readonly #deps: MemberDeliveryDeps;
   /** There may be something to deliver. */
@@ -84,8 +85,12 @@ export class MemberDelivery {
     if (this.lanes.deadLetters.done(delivered)) this.pumpAll();
   }
 
-  /** Delivers what can be delivered. */
+  /** Delivers what can be delivered, when it is this member's turn. */
   pump(): void {
+    if (!this.#isStopped) this.#deps.keeper.turns.take(this);
+  }
+
+  turn(): void {
     if (this.#isPumping || this.#isStopped) return;
     this.#isPumping = true;
     try {
@@ -104,6 +109,7 @@ export class MemberDelivery {
     } finally {
       this.#isPumping = false;
     }
+    if (this.#deps.keeper.turns.isOver && this.#due.size > 0) this.pump();
   }
 
   /** The same, whatever lanes may have something. */
@@ -113,7 +119,8 @@ export class MemberDelivery {
   }
 
   get #isFull(): boolean {
-    return this.#isStopped || this.#isAsking || this.#deps.writer.isFull || this.#room <= 0;
+    if (this.#isStopped || this.#isAsking || this.#deps.keeper.turns.isOver) return true;
+    return this.#deps.writer.isFull || this.#room <= 0;
   }
 
   /** How much more the client may be sent before it acks. */
@@ -157,7 +164,7 @@ export class MemberDelivery {
 
   async #deliverDeadLetters(due: readonly Retry[]): Promise<void> {
     const { keeper, membership } = this.#deps;
-    const deadLetters = await keeper.deadLetters(membership.member, due);
+    const deadLetters = await keeper.deadLetters(membership, due);
     this.#isAsking = false;
     if (this.#isStopped) return;
     if (deadLetters) {

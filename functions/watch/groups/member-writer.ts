@@ -19,6 +19,7 @@ export class MemberWriter {
   readonly outlet: Outlet;
   readonly #tokens: AckTokens;
   readonly #audience: Audience;
+  readonly #tokenOf = new WeakMap<Lane, (point: LogPoint) => string>();
   /** By this process's clock, `performance.now()`: what was collected is written before it only. */
   leaseEndsAtMs: number;
   #text = '';
@@ -45,7 +46,7 @@ export class MemberWriter {
   deadLetter(lane: Lane, { id, fence, type, event, attempts }: DeadLetter): Delivery {
     const { group, stream } = lane.held;
     const data = deadLetterJson(event, id, { lane: lane.name, fence: lane.held.fence, attempt: attempts });
-    const token = this.#tokens.seal({ of: 'deadLetter', group, stream, id, fence }, this.#audience);
+    const token = this.#tokens.ofDeadLetter({ group, stream, id, fence }, this.#audience);
     this.#text += sseFrame({ event: type, id: token, data });
     return { index: this.#sentCount++, atMs: performance.now() };
   }
@@ -71,6 +72,8 @@ export class MemberWriter {
   }
 
   #token(lane: Lane, point: LogPoint): string {
-    return this.#tokens.seal({ of: 'lane', ...lane.held, point }, this.#audience);
+    const tokenOf = this.#tokenOf.get(lane) ?? this.#tokens.ofLane(lane.held, this.#audience);
+    this.#tokenOf.set(lane, tokenOf);
+    return tokenOf(point);
   }
 }

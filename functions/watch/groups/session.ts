@@ -7,7 +7,7 @@ import { isOpenSet, seesTenant } from '#core/identity.ts';
 import type { LogPoint, LogRange } from '#core/ports/event-log.ts';
 import type { AssignedLane, HeldLane, Membership, Retry } from '#core/ports/watch-groups.ts';
 import { StatusError, toStatusError } from '#core/status-error.ts';
-import { FilterFailed } from '#functions/watch/filter/compile.ts';
+import { type Filter, FilterFailed } from '#functions/watch/filter/compile.ts';
 import { errorFrame, tenantGoneFrame } from '#functions/watch/frames.ts';
 import { AckClock } from '#functions/watch/groups/ack-clock.ts';
 import { MemberDelivery } from '#functions/watch/groups/member-delivery.ts';
@@ -44,6 +44,10 @@ export class GroupSession implements TimedStream {
 
   get lanes(): MemberLanes {
     return this.#delivery.lanes;
+  }
+
+  get filter(): Filter | undefined {
+    return this.#deps.selection.filter;
   }
 
   get isClosed(): boolean {

@@ -262,7 +262,7 @@ export function consuming(open: OpenTarget): void {
     expect([...namesOf(first.handled), ...namesOf(second.handled)].toSorted()).toEqual(names);
   });
 
-  test('tells of a tenant that is gone, once its changes are handled', async () => {
+  test('tells of a tenant that is gone, once its changes are handled, and ends with the last that it named', async () => {
     const { create, ...of } = await ownTenant();
     const [tenant = ''] = of.tenants;
     const gone: string[] = [];
@@ -276,6 +276,8 @@ export function consuming(open: OpenTarget): void {
     await removeTenant(world, tenant);
     await member.until(() => gone.length > 0);
     expect(gone).toEqual([`${tenant} 2`]);
+    expect(await member.ended).toBeUndefined();
+    expect(member.retries).toEqual([]);
   });
 
   test('ends with what a callback throws, and leaves its work to others', async () => {

@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { RETIRE_AFTER_MS } from '#core/ports/cursor-keys.ts';
+import { postgresCursorKeyAdmin } from '#adapters/postgres/cursor-keys.ts';
 import { namesOf, useMembers } from '#test/http/client/members.ts';
 import { uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import { createTenant, EVERYONE } from '#test/http/watch/world.ts';
@@ -67,6 +70,40 @@ export function resyncing(open: () => Promise<OwnServer>): void {
     let resyncs = 0;
     const third = await join({ ...of, onResync: () => void (resyncs += 1) });
     await third.until(() => resyncs > 0);
+  });
+
+  test('whose keys are taken away while it works is told to begin anew, and confirms what it does then', async () => {
+    const { name, widgets } = await createTenant(world);
+    const begun = Promise.withResolvers<void>();
+    const isOver = Promise.withResolvers<void>();
+    const member = await join({
+      group: uniqueName('g'),
+      tenants: [name],
+      grant: EVERYONE,
+      ackWaitMs: 600_000,
+      async handler({ attempt }, { signal }) {
+        if (attempt > 1) return;
+        signal.addEventListener('abort', () => isOver.resolve());
+        begun.resolve();
+        await isOver.promise;
+      },
+    });
+    await world.admin.post(widgets, { metadata: { name: 'w' } });
+    await begun.promise;
+    const keys = postgresCursorKeyAdmin((await open()).sql, randomBytes);
+    const old = (await keys.list()).map(({ id }) => id);
+    await keys.rotate(-RETIRE_AFTER_MS - 1);
+    for (const id of old) expect(await keys.retire(id)).toBe('retired');
+    await member.until(() => member.handled.length === 2);
+    await world.admin.post(widgets, { metadata: { name: 'next' } });
+    await member.until(() => member.handled.length === 3);
+    await member.leave();
+    expect(member.handled.map(({ object, attempt }) => `${object.metadata.name} ${attempt}`)).toEqual([
+      'w 1',
+      'w 2',
+      'next 1',
+    ]);
+    expect(member.retries).toEqual([]);
   });
 
   test('goes on at a server that was killed, and handles what was not confirmed again', async () => {

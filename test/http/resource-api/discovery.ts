@@ -68,10 +68,14 @@ export function discovery(open: OpenTarget): void {
     }
   });
 
-  test('the core group has the events of controllers', async () => {
+  test('the core group has the events of controllers, namespaces, and the quotas of tenants', async () => {
     expect((await world.viewer.get('/api')).body).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
     const { body } = await world.viewer.get('/api/v1');
-    expect(body).toMatchObject({ kind: 'APIResourceList', groupVersion: 'v1', resources: [{ name: 'events' }] });
+    expect(body).toMatchObject({
+      kind: 'APIResourceList',
+      groupVersion: 'v1',
+      resources: [{ name: 'events' }, { name: 'namespaces' }, { name: 'resourcequotas' }],
+    });
   });
 
   test('who asks for aggregated discovery is answered in the plain form that it also takes', async () => {

@@ -133,6 +133,8 @@ export function lists(open: OpenTarget): void {
       ['fieldSelector=metadata.name%3Da1,metadata.name%3Da2', []],
       ['fieldSelector=metadata.name%3DNo+Such+Name', []],
       ['fieldSelector=metadata.namespace%3Danother', []],
+      ['fieldSelector=metadata.name!%3Da1,metadata.name!%3D%00,metadata.namespace!%3Danother', NAMES.slice(1)],
+      ['fieldSelector=metadata.name%3Da1,metadata.name!%3Da1', []],
       ['labelSelector=&fieldSelector=&limit=', NAMES],
     ] as const)('%s selects %j', async ([query, names]) => {
       const { status, body } = await world.viewer.get(`${world.widgets}?${query}`);
@@ -160,7 +162,7 @@ export function lists(open: OpenTarget): void {
     ['labelSelector=a%3Db%3Dc', 'labelSelector'],
     ['labelSelector=%00', 'labelSelector'],
     ['fieldSelector=spec.size%3D1', 'field label not supported: spec.size'],
-    ['fieldSelector=metadata.name!%3Da', 'fieldSelector'],
+    ['fieldSelector=metadata.name!a', 'fieldSelector'],
     ['watch=yes', 'watch'],
     ['watch=true', '/watch/v1/events'],
   ] as const)('the query %s is a bad request that names the parameter', async ([query, words]) => {
@@ -259,6 +261,8 @@ export function lists(open: OpenTarget): void {
         `/apis/example.dev/v1/widgets?fieldSelector=metadata.namespace%3D${name}`;
       expect(namesOf((await both.get(select(other))).body)).toEqual(['z1']);
       expect(namesOf((await world.viewer.get(select(other))).body)).toEqual([]);
+      const without = await both.get(select(other).replace('%3D', '!%3D'));
+      expect(namesOf(notShared(without.body))).toEqual(NAMES);
     });
 
     test('a caller of all tenants sees them all, with a cursor', async () => {

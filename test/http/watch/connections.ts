@@ -85,6 +85,13 @@ export function connections(open: OpenTarget): void {
     slow.close();
   });
 
+  test('what is no request is refused as all that is wrong, in words', async () => {
+    const connection = await connect();
+    connection.write('nonsense\r\n\r\n');
+    await connection.ended;
+    expect(connection.text()).toMatch(/^HTTP\/1\.1 400 [^]*\r\n\r\n\{"kind":"Status",.*"the request is no HTTP\/1\.1"/);
+  });
+
   describe('a client that sends data on its open stream', () => {
     async function streaming(headers: readonly string[] = []): Promise<RawConnection> {
       const connection = await connect();

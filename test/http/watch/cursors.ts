@@ -100,6 +100,7 @@ export function cursors(open: OpenTarget): void {
       `GET ${EVENTS}${query} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${token}\r\n${header}: ${place === 'query' ? '' : megabyte}\r\n\r\n`,
     );
     await connection.until(/^HTTP\/1\.1 431 /);
+    await connection.until(/"reason":"RequestHeaderFieldsTooLarge".*"code":431\}$/);
     await connection.ended;
     expect(readyOf(await watches.open())).toBeDefined();
   });

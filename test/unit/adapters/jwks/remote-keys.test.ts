@@ -1,6 +1,6 @@
 /** With a real issuer, behind a proxy that takes it away. */
 
-import { errors, jwtVerify } from 'jose';
+import { type CryptoKey, errors, exportJWK, jwtVerify } from 'jose';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RemoteKeys, remoteKeys, type RemoteKeysOptions } from '#adapters/jwks/remote-keys.ts';
 import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
@@ -39,8 +39,8 @@ function follow(options: Partial<RemoteKeysOptions> = {}): RemoteKeys {
 }
 
 /** Verifies a token of the issuer, whoever signed it. */
-async function check(keys: RemoteKeys, header: object = {}): Promise<void> {
-  await jwtVerify(await issuer.sign({ sub: 'ann' }, header), keys.find);
+async function check(keys: RemoteKeys, header: object = {}, key?: CryptoKey): Promise<void> {
+  await jwtVerify(await issuer.sign({ sub: 'ann' }, header, key), keys.find);
 }
 
 describe('keys of an issuer', () => {
@@ -76,6 +76,7 @@ describe('keys of an issuer', () => {
     await expect
       .poll(() => jwtVerify(token, keys.find).catch((error: unknown) => error))
       .toBeInstanceOf(errors.JWKSNoMatchingKey);
+    expect([keys.trusts('first'), keys.trusts('second')]).toEqual([false, true]);
     await check(keys);
   });
 
@@ -158,6 +159,7 @@ describe('an issuer that is away', () => {
   test.for<[string, Parameters<TokenIssuer['misbehave']>[0]]>([
     ['an error', (_, response) => void response.writeHead(500).end(JSON.stringify({ keys: [] }))],
     ['a byte, and then nothing', (_, response) => void response.writeHead(200).write('{')],
+    ['its keys, and 256 KiB more', (_, response) => void response.end(`{"keys":${' '.repeat(262_144)}[]}`)],
     ['a page', (_, response) => void response.end('<html>Sign in</html>')],
     ['another object', (_, response) => void response.end('{"keys":{"first":{}}}')],
     ['keys that are none', (_, response) => void response.end('{"keys":["first"]}')],
@@ -205,16 +207,20 @@ test('an issuer that publishes no key takes back those that it had: then nothing
 });
 
 test('what is not a public key for signatures is left out, whatever else is published', async () => {
+  const own = await issuer.rotate('own');
+  issuer.withdraw('first');
   const [first = {}] = issuer.published;
+  const privateKey = await exportJWK(await issuer.rotate('private'));
+  issuer.withdraw('private');
   issuer.published.push(
     { kty: 'oct', kid: 'secret', k: 'c2VjcmV0', alg: 'HS256' },
     { ...first, kid: 'encryption', use: 'enc' },
-    { ...first, kid: 'private', d: 'c2VjcmV0' },
+    { ...privateKey, kid: 'private' },
     { ...first, kid: 'broken', x: 'AA' },
     { kty: 'RSA', kid: 'short', e: 'AQAB', n: 'A'.repeat(171) },
     { kty: 'EC', kid: 'other curve', crv: 'P-384', x: 'AA', y: 'AA' },
     { kty: 'martian', kid: 'martian' },
   );
-  await check(follow());
-  expect(told).toEqual(['keys first']);
+  await check(follow(), { kid: 'own' }, own);
+  expect(told).toEqual(['keys own']);
 });

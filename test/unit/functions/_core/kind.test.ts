@@ -44,6 +44,16 @@ describe('defineKind', () => {
     [{ immutable: ['status.a'] }, 'immutable "status.a"'],
     [{ finalizers: ['cleanup'] }, 'finalizers "cleanup" must have a domain'],
     [{ finalizers: ['example.dev/a', 'example.dev/a'] }, 'the same name twice'],
+    [{ controllersElsewhere: [{ name: 'Dns' }] }, 'controller elsewhere "Dns" must have'],
+    [{ controllersElsewhere: [{ name: 'dns', conditions: ['not ready'] }] }, 'must be in PascalCase'],
+    [{ controllersElsewhere: [{ name: 'dns', statusFields: ['observedGeneration'] }] }, "which is the driver's"],
+    [
+      {
+        controllers: [{ name: 'smith', reconcile: () => undefined }],
+        controllersElsewhere: [{ name: 'dns', conditions: ['Ready'] }],
+      },
+      'controllers "smith" and "dns" both have the condition Ready',
+    ],
   ])('refuses %j', ([change, words]) => {
     const definition = { ...WIDGET, ...change } as KindDefinition<object, object>;
     expect(() => defineKind(definition)).toThrow(TypeError);

@@ -51,6 +51,7 @@ describe('a token', () => {
     expect(await identify(`Bearer ${await sign(CLAIMS)}`)).toEqual({
       audience: 'public',
       subject: 'ann',
+      keyId: 'k1',
       roles: ['editor'],
       tenants: ['acme', 'globex'],
       expiresAtMs: (CLAIMS.exp + 60) * 1000,

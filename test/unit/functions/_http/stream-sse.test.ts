@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { SseBytes, SseSink } from '#core/ports/sse.ts';
-import { streamSse } from '#http/stream-sse.ts';
+import { type StreamEnv, streamSse } from '#http/stream-sse.ts';
 
 const HEADERS = { 'Content-Type': 'text/event-stream' };
 
@@ -57,6 +57,14 @@ test('the close is told once: of a client that goes, and of an end', async () =>
   expect(ended.events.onClose).toHaveBeenCalledOnce();
 });
 
+test('a client that the runtime tells to be gone is gone, though nothing was sent', async () => {
+  const client = new AbortController();
+  const { events } = open({ signal: client.signal });
+  client.abort();
+  await Promise.resolve();
+  expect(events.onClose).toHaveBeenCalledOnce();
+});
+
 test('a stream that is destroyed breaks, with whatever was not sent', async () => {
   const { sink, reader, events } = openReader();
   sink.write(bytesOf('one'));
@@ -65,9 +73,13 @@ test('a stream that is destroyed breaks, with whatever was not sent', async () =
   expect(events.onClose).toHaveBeenCalledOnce();
 });
 
-function open(): { sink: SseSink; answer: Response; events: { onDrain: () => void; onClose: () => void } } {
+function open(env?: StreamEnv): {
+  sink: SseSink;
+  answer: Response;
+  events: { onDrain: () => void; onClose: () => void };
+} {
   const events = { onDrain: vi.fn<() => void>(), onClose: vi.fn<() => void>() };
-  return { ...streamSse.open(undefined, HEADERS, events), events };
+  return { ...streamSse.open(env, HEADERS, events), events };
 }
 
 function openReader(): ReturnType<typeof open> & { reader: ReadableStreamDefaultReader<Uint8Array> } {

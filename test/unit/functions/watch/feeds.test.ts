@@ -3,6 +3,7 @@ import type { StatusError } from '#core/status-error.ts';
 import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
 import { createFeeds, type Feeds } from '#functions/watch/feeds.ts';
 import { Tails } from '#functions/watch/tails.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import {
   type FakeDirectory,
   fakeDirectory,
@@ -150,7 +151,7 @@ function world(...ids: readonly number[]): { feeds: Feeds; log: FakeLog; directo
     onError: fail,
   };
   const tails = new Tails(deps);
-  return { feeds: createFeeds({ ...deps, tails }, 30_000), log, directory };
+  return { feeds: createFeeds({ ...deps, tails, turns: new Turns() }, 30_000), log, directory };
 }
 
 function fail(error: unknown): void {

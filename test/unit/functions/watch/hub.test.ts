@@ -6,6 +6,7 @@ import { createBlockSet } from '#core/token-block.ts';
 import { createHub, type Hub } from '#functions/watch/hub.ts';
 import type { TimedStream, WatchEnd } from '#functions/watch/timed-stream.ts';
 import { viewOf } from '#functions/watch/view.ts';
+import { noBlocks } from '#test/support/no-blocks.ts';
 import { fakeDirectory, fakeLog, noGroups, plainCursors } from '#test/unit/functions/watch/fakes.ts';
 
 let hub: Hub | undefined;
@@ -23,6 +24,7 @@ function streamOf(): Stream {
   return {
     mode: 'broadcast',
     isClosed: false,
+    filter: undefined,
     endedBy: undefined,
     errors,
     blockedMs: () => 0,
@@ -33,7 +35,11 @@ function streamOf(): Stream {
   };
 }
 
-function startHub(blocks: TokenBlocks): WatchEnd[] {
+function filtering(text: string): Stream {
+  return { ...streamOf(), filter: { text, matches: () => true } };
+}
+
+function startHub(blocks: TokenBlocks, trustsKey?: (keyId: string) => boolean): WatchEnd[] {
   const ends: WatchEnd[] = [];
   hub = createHub({
     log: fakeLog(),
@@ -41,6 +47,7 @@ function startHub(blocks: TokenBlocks): WatchEnd[] {
     cursors: plainCursors,
     ...noGroups,
     blocks,
+    trustsKey,
     onRedelivery: ignore,
     onDeadLettersFull: () => undefined,
     onFilterError: ignore,
@@ -68,6 +75,18 @@ test('streams end when it could not be told for a minute who is blocked, and not
   expect(ends).toEqual(['token', 'error']);
 });
 
+test('streams end when the key of their token is withdrawn; those of other keys, and of none, go on', async () => {
+  const trusted = new Set(['old', 'new']);
+  const ends = startHub(noBlocks, (keyId) => trusted.has(keyId));
+  const [old, current, nameless] = [streamOf(), streamOf(), streamOf()];
+  hub?.register(old, viewOf({ ...caller, keyId: 'old' }, '*', false));
+  hub?.register(current, viewOf({ ...caller, keyId: 'new' }, '*', false));
+  hub?.register(nameless, viewOf(caller, '*', false));
+  trusted.delete('old');
+  await vi.waitFor(() => expect(old.errors).toMatchObject([{ code: 401 }]));
+  expect([current.errors, nameless.errors, ends]).toEqual([[], [], ['token']]);
+});
+
 test('whatever is registered obeys the blocks, also those that came before it was', async () => {
   const blocks = {
     known: createBlockSet([{ subject: 'ann', tenant: 'acme' }]),
@@ -84,4 +103,21 @@ test('whatever is registered obeys the blocks, also those that came before it wa
   blocks.known = createBlockSet([{ subject: 'ann' }]);
   await vi.waitFor(() => expect(other.errors).toMatchObject([{ code: 401 }]));
   expect(ends).toEqual(['blocked', 'blocked', 'blocked']);
+});
+
+test('a caller has 200 different filters at most on its open streams, however many streams share one', () => {
+  const known = createBlockSet([]);
+  startHub({ known, ageMs: 0, current: async () => known });
+  const allow = (text: string, subject = 'ann'): void => hub?.assertFilterAllowed({ subject }, filtering(text).filter);
+  const streams = Array.from({ length: 200 }, (_, index) => filtering(`event.seq == "${index}"`));
+  for (const stream of streams) {
+    allow(stream.filter?.text ?? '');
+    for (const each of [stream, { ...stream }]) hub?.register(each, viewOf(caller, '*', false));
+  }
+  expect(() => allow('true')).toThrow('200 different filters');
+  allow('event.seq == "7"');
+  allow('true', 'bob');
+  hub?.assertFilterAllowed(caller, undefined);
+  hub?.unregister(streams[0] ?? streamOf());
+  expect(() => allow('true'), 'the other stream has it still').toThrow('200 different filters');
 });

@@ -5,11 +5,16 @@ test('calls beyond the slots wait in order', async () => {
   const slots = new Slots(1);
   const made: number[] = [];
   const held = Promise.withResolvers<void>();
-  const calls = [1, 2, 3].map((n) => slots.run(async () => (made.push(n), held.promise)));
+  const calls = [1, 2, 3].map((n) => slots.run(() => make(n)));
   expect(made).toEqual([1]);
   held.resolve();
   await Promise.all(calls);
   expect(made).toEqual([1, 2, 3]);
+
+  function make(n: number): Promise<void> {
+    made.push(n);
+    return held.promise;
+  }
 });
 
 test('a call whose caller stops while it waits is not made, and takes no slot', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StreamEvent } from '#core/event.ts';
-import { ORIGIN } from '#core/ports/event-log.ts';
+import { ORIGIN, PositionExpired } from '#core/ports/event-log.ts';
 import { StatusError } from '#core/status-error.ts';
 import { LogHole } from '#functions/watch/dense.ts';
 import type { Follower } from '#functions/watch/tail.ts';
@@ -133,6 +133,34 @@ test('a follower that fails is told of the gap, and the others get their events'
   expect(sound.seqs).toEqual([1, 2]);
   expect(broken.gaps).toEqual([2]);
   expect(errors).toEqual([bug]);
+});
+
+test('a log that says that events are gone which the tail has passed is not asked again at once, and it is told', async () => {
+  const { log, tails, errors } = world();
+  log.fill(STREAM, 3);
+  const one = follower();
+  await tails.follow(one, STREAM, pointAt(3));
+  await settle();
+  log.beforeRead = () => Promise.reject(new PositionExpired(STREAM, pointAt(2)));
+  const { reads } = log;
+  log.tell(STREAM);
+  await settle();
+  await settle();
+  expect(log.reads - reads).toBe(1);
+  expect(errors).toHaveLength(1);
+});
+
+test('the recent events of a stream that nobody pulls any more take no room', async () => {
+  const { log, tails } = world();
+  const puller = follower();
+  const tail = tails.pull(puller, STREAM, ORIGIN);
+  log.fill(STREAM, 3);
+  log.tell(STREAM);
+  await settle();
+  const { recent } = tail;
+  expect(recent.events).toHaveLength(3);
+  tails.leave(puller, STREAM);
+  expect(recent.events).toHaveLength(0);
 });
 
 function world(): { log: FakeLog; tails: Tails; errors: unknown[] } {

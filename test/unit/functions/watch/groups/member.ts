@@ -10,6 +10,7 @@ import { Slots } from '#functions/watch/slots.ts';
 import { GroupSession } from '#functions/watch/groups/session.ts';
 import { createSelection } from '#functions/watch/selection.ts';
 import { Tails } from '#functions/watch/tails.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import { eventOf, fakeLog, type FakeLog } from '#test/unit/functions/watch/fakes.ts';
 
 export const STREAM = 1n;
@@ -37,11 +38,18 @@ export interface TestMember {
 export interface MemberOptions {
   readonly leaseMs?: number;
   readonly window?: number;
+  /** @default one without end */
+  readonly turns?: Turns;
   /** @default true */
   readonly tenantsAreNamed?: boolean;
 }
 
-export function testMember({ leaseMs = 60_000, window = 64, tenantsAreNamed = true }: MemberOptions = {}): TestMember {
+export function testMember({
+  leaseMs = 60_000,
+  window = 64,
+  turns = new Turns({ nowMs: () => 0 }),
+  tenantsAreNamed = true,
+}: MemberOptions = {}): TestMember {
   const log = fakeLog();
   const sent: string[] = [];
   const errors: unknown[] = [];
@@ -60,11 +68,13 @@ export function testMember({ leaseMs = 60_000, window = 64, tenantsAreNamed = tr
     log,
     tails: new Tails({ log, onError }),
     ackTokens: {
-      seal: (acked) => (acked.of === 'lane' ? String(acked.point.seq) : `dead letter ${acked.id}`),
+      ofLane: () => (point) => String(point.seq),
+      ofDeadLetter: ({ id }) => `dead letter ${id}`,
       open: () => 'malformed',
     },
     slots: new Slots(16),
     heldRuns: new HeldRuns(),
+    turns,
     async park(lane, { point }) {
       parked.push(point.seq);
       lane.parked(point);

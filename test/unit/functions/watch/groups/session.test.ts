@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { ORIGIN, PositionExpired } from '#core/ports/event-log.ts';
+import { Turns } from '#functions/watch/turns.ts';
 import { settle } from '#test/unit/functions/watch/fakes.ts';
 import { assigned, deadLetter, laneOfSeq, STREAM, testMember } from '#test/unit/functions/watch/groups/member.ts';
 
@@ -212,4 +213,21 @@ test('a log that says again and again that a position is lost, and has nothing f
   for (let turn = 0; turn < 20; turn += 1) await settle();
   expect(lost).toBe(1);
   session.closed();
+});
+
+test('a member with much to deliver lets others go on in between, and delivers all of it', async () => {
+  let nowMs = 0;
+  // As if each look at the clock were a quarter of a millisecond of work.
+  const turns = new Turns({ nowMs: () => (nowMs += 0.25) });
+  const { log, sent, takeAll } = testMember({ window: 1_024, turns });
+  log.fill(STREAM, 100);
+  await takeAll();
+  const sentAtTurns: number[] = [];
+  while (sent.length < 100 && sentAtTurns.length < 1_000) {
+    await new Promise(setImmediate);
+    sentAtTurns.push(sent.length);
+  }
+  const most = Math.max(...sentAtTurns.map((count, turn) => count - (sentAtTurns[turn - 1] ?? 0)));
+  expect(sent).toEqual(Array.from({ length: 100 }, (_, index) => `ADDED 1-${index + 1}`));
+  expect(most).toBeLessThanOrEqual(32);
 });

@@ -1,0 +1,125 @@
+/** Publishing, reconciling and housekeeping, each once: over few connections, within what an invocation may take. */
+
+import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
+import { createOwnMetrics } from '#adapters/node/metrics.ts';
+import { type CheckResult, runCheck } from '#adapters/node/readiness.ts';
+import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
+import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
+import { postgresOutbox } from '#adapters/postgres/outbox.ts';
+import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
+import { readWorkState } from '#adapters/postgres/work-state.ts';
+import type { Notice } from '#adapters/workers/notices.ts';
+import type { KindRegistry } from '#core/kind-registry.ts';
+import type { Logger } from '#core/ports/logger.ts';
+import { publishOnce } from '#functions/publish/publish-once.ts';
+import { maintainLog } from '#functions/publish/run-retention.ts';
+import { runOnce } from '#functions/reconcile/run-once.ts';
+import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
+import type { EdgeConfig } from '#infra/cloudflare/config.ts';
+import type { Metric } from '#infra/cloudflare/watch-shard.ts';
+import { logUpkeep } from '#infra/local/log-upkeep.ts';
+import { createPublisherReports } from '#infra/local/publisher-reports.ts';
+import { localReadiness } from '#infra/local/readiness.ts';
+import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
+
+// An object may have six connections open. A pass on a managed database takes up to three beside these.
+const PUBLISH_CONNECTIONS = 1;
+const RECONCILE_CONNECTIONS = 2;
+const STATEMENT_TIMEOUT_MS = 15_000;
+/** No pass is begun later: the next cron finds the leases free. */
+const RECONCILE_BUDGET_MS = 25_000;
+const CHECK_TIMEOUT_MS = 2_000;
+
+export interface BackgroundWorkOptions {
+  readonly edge: EdgeConfig;
+  readonly kindsOver: (sql: Sql) => KindRegistry;
+  readonly logger: Logger;
+  /** Told what was published. */
+  readonly onNews: (notices: readonly Notice[]) => void;
+  /** A pass has ended, and may have written. */
+  readonly onPass: () => void;
+}
+
+export interface BackgroundWork {
+  publish(): Promise<void>;
+  /** Returns in how many milliseconds something is due; undefined: nothing is. */
+  reconcile(): Promise<number | undefined>;
+  upkeep(): Promise<void>;
+  readiness(): Promise<readonly CheckResult[]>;
+  metrics(): Promise<readonly Metric[]>;
+  close(): Promise<void>;
+}
+
+export function createBackgroundWork({
+  edge,
+  kindsOver,
+  logger,
+  onNews,
+  onPass,
+}: BackgroundWorkOptions): BackgroundWork {
+  const pool = (name: string, maxConnections: number): Sql =>
+    connect(edge.databaseUrl(), {
+      applicationName: `plumbline edge ${name}`,
+      isPooled: true,
+      maxConnections,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    });
+  const pools = { publish: pool('publish', PUBLISH_CONNECTIONS), reconcile: pool('reconcile', RECONCILE_CONNECTIONS) };
+  const metrics = createOwnMetrics(() => readOutboxState(pools.publish));
+  createGroupMetrics(metrics.registry, () => readGroupTotals(pools.publish));
+  const reports = createPublisherReports(metrics, logger);
+  const kinds = kindsOver(pools.reconcile).all;
+  const options = {
+    config: edge.config,
+    databaseUrl: edge.databaseUrl(),
+    kinds,
+    sql: pools.reconcile,
+    logger,
+    metrics: createReconcileMetrics(metrics.registry, () => readWorkState(pools.publish)),
+  };
+  const deps = reconcileDeps(options);
+  const passes = {
+    ...deps,
+    // Each has sessions of its own on a server of managed databases.
+    concurrency: Object.keys(edge.config.databaseServers).length > 0 ? 1 : deps.concurrency,
+    reports: {
+      onHung: () => undefined,
+      onError: (error: unknown) => deps.reports?.onError(error),
+      ...deps.reports,
+      onPass(...args: Parameters<NonNullable<typeof deps.reports>['onPass']>) {
+        deps.reports?.onPass(...args);
+        onPass();
+      },
+    },
+  };
+  return {
+    async publish() {
+      await publishOnce({
+        outbox: postgresOutbox(pools.publish),
+        ...reports,
+        onPublished(stream, count) {
+          reports.onPublished(stream, count);
+          onNews([
+            { channel: 'plumbline_event_log', payload: String(stream) },
+            { channel: 'plumbline_stream', payload: '' },
+          ]);
+        },
+      });
+    },
+    async reconcile() {
+      await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });
+      return passes.queue.nextDueMs(kinds.flatMap(({ controllers }) => controllers.map(({ id }) => id)));
+    },
+    async upkeep() {
+      await maintainLog(logUpkeep(pools.publish, edge.config));
+      await doUpkeep(upkeepDeps(options), new AbortController().signal);
+    },
+    readiness: () =>
+      Promise.all(localReadiness(pools.publish, reports.lastFailure).map((check) => runCheck(check, CHECK_TIMEOUT_MS))),
+    metrics: () => metrics.registry.getMetricsAsJSON(),
+    async close() {
+      await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
+    },
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * The Durable Object that works when no request waits for it: it publishes and reconciles. It is called after each write,
+ * by cron, and by its own alarm when something is due later. Being one, it never works beside itself; beside resident
+ * publishers and reconcilers elsewhere it is one more, for leases and locks lie in the database.
+ */
+
+import { DurableObject, type env as bindings } from 'cloudflare:workers';
+import type { CheckResult } from '#adapters/node/readiness.ts';
+import type { Notice } from '#adapters/workers/notices.ts';
+import { createBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
+import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
+import { onceMore } from '#infra/cloudflare/once-more.ts';
+import type { Metric } from '#infra/cloudflare/watch-shard.ts';
+
+/** Connections are kept for the next write; held longer they would keep this object from being evicted. */
+const LINGER_MS = 10_000;
+/** What is due and another process has is not asked for all the time. */
+const SOONEST_MS = 250;
+
+export class Background extends DurableObject<typeof bindings> {
+  readonly #shards = new Set<string>();
+  readonly #publish = onceMore(() => this.#with((work) => work.publish()));
+  readonly #reconcile = onceMore(() => this.#with((work) => this.#reconcileWith(work)));
+  #work: BackgroundWork | undefined;
+  #users = 0;
+  #closing: ReturnType<typeof setTimeout> | undefined;
+
+  /** Something was written. Resolves when it is published, and what it made due is done. */
+  async kick(): Promise<void> {
+    await Promise.all([this.#publish(), this.#reconcile()]);
+  }
+
+  /** What cron calls: also what is due for its age alone. */
+  async scheduled(): Promise<void> {
+    await this.#with((work) => work.upkeep());
+    await this.kick();
+  }
+
+  async alarm(): Promise<void> {
+    await this.#reconcile();
+  }
+
+  /** This shard has watchers, and is told what was published from now on, until it has none. */
+  async subscribe(shard: string): Promise<void> {
+    this.#shards.add(shard);
+  }
+
+  async readiness(): Promise<readonly CheckResult[]> {
+    return this.#with((work) => work.readiness());
+  }
+
+  /** What the database knows, and what was counted here. */
+  async metrics(): Promise<readonly Metric[]> {
+    return this.#with((work) => work.metrics());
+  }
+
+  async #reconcileWith(work: BackgroundWork): Promise<void> {
+    const nextMs = await work.reconcile();
+    if (nextMs !== undefined) await this.ctx.storage.setAlarm(Date.now() + Math.max(nextMs, SOONEST_MS));
+  }
+
+  async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {
+    clearTimeout(this.#closing);
+    this.#users += 1;
+    this.#work ??= createBackgroundWork({
+      edge,
+      kindsOver,
+      logger,
+      onNews: (notices) => void this.#tell(notices),
+      onPass: () =>
+        void this.#publish().catch((error: unknown) =>
+          logger.warn({ err: error }, 'publishing failed; it is tried again'),
+        ),
+    });
+    const work = this.#work;
+    try {
+      return await use(work);
+    } finally {
+      this.#users -= 1;
+      if (this.#users === 0) this.#closing = setTimeout(() => this.#close(work), LINGER_MS);
+    }
+  }
+
+  #close(work: BackgroundWork): void {
+    this.#work = undefined;
+    void work.close();
+  }
+
+  async #tell(notices: readonly Notice[]): Promise<void> {
+    await Promise.all(
+      [...this.#shards].map(async (shard) => {
+        const isHeard = await edge.watchShards
+          .getByName(shard)
+          .tell(notices)
+          .catch(() => false);
+        if (!isHeard) this.#shards.delete(shard);
+      }),
+    );
+  }
+}

@@ -1,0 +1,171 @@
+/** `wrangler dev` as a child: workerd on this machine, with what the deployed worker is bound to. */
+
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import type { Config } from '#infra/local/config.ts';
+import { openPrivateDirectory, writePrivateFile } from '#infra/local/data-directory.ts';
+import { StartError } from '#infra/local/start-error.ts';
+
+const CONFIGURATION = resolve(import.meta.dirname, '../wrangler.jsonc');
+const WORKER = resolve(import.meta.dirname, '../worker.ts');
+const INSTALLATION = resolve(import.meta.dirname, '../installation.ts');
+const READY = /Ready on (http:\/\/\S+)/;
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+const KEPT_LINES = 40;
+
+export interface WranglerOptions {
+  readonly config: Config;
+  readonly databaseUrl: string;
+  /** Of the worker's login. */
+  readonly pooledUrl: string;
+  readonly host: string;
+  readonly port: number;
+  readonly logger: Logger;
+  /** Bindings that are text, beside those of the configuration. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+export interface Wrangler {
+  readonly url: string;
+  /** Rejects when it ends by itself. */
+  readonly ended: Promise<never>;
+  stop(): Promise<void>;
+}
+
+/** Answers when workerd does. @throws {StartError} with what wrangler said when it does not start. */
+export async function startWrangler({
+  config,
+  databaseUrl,
+  pooledUrl,
+  host,
+  port,
+  logger,
+  variables,
+}: WranglerOptions): Promise<Wrangler> {
+  const directory = await openPrivateDirectory(config.dataDir, 'workerd');
+  // Arguments and environments of processes can be seen by others; this file by nobody.
+  const file = join(directory, 'bindings.env');
+  await writePrivateFile(file, envFile({ ...variables, ...configuredVariables(databaseUrl, config) }));
+  const entry = config.kindsModule === undefined ? WORKER : await writeEntry(directory, config.kindsModule);
+  const child = spawn(
+    process.execPath,
+    [
+      program(),
+      'dev',
+      entry,
+      `--config=${CONFIGURATION}`,
+      `--ip=${host}`,
+      `--port=${port}`,
+      '--inspector-port=0',
+      `--persist-to=${directory}`,
+      `--env-file=${file}`,
+      '--show-interactive-dev-session=false',
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_HYPERDRIVE: pooledUrl,
+        CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+        WRANGLER_SEND_METRICS: 'false',
+        NO_COLOR: '1',
+      },
+    },
+  );
+  const killWithUs = (): void => void child.kill('SIGKILL');
+  process.once('exit', killWithUs);
+  const lines: string[] = [];
+  let isStopping = false;
+  const exit = new Promise<void>((done) => child.once('close', () => done()));
+  const { promise: ready, resolve: onReady } = Promise.withResolvers<string>();
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take);
+  const ended = exit.then(() => {
+    if (isStopping) return new Promise<never>(() => undefined);
+    throw new StartError(`workerd has ended:\n${lines.join('\n')}`);
+  });
+  ended.catch(() => undefined);
+  const expiry = AbortSignal.timeout(START_TIMEOUT_MS);
+  const late = new Promise<never>((_, reject) => {
+    expiry.addEventListener('abort', () => reject(new StartError(`workerd did not start:\n${lines.join('\n')}`)));
+  });
+  late.catch(() => undefined);
+  const url = await Promise.race([ready, ended, late]);
+  return { url, ended, stop };
+
+  function take(line: string): void {
+    if (line.trim() === '') return;
+    lines.push(line);
+    if (lines.length > KEPT_LINES) lines.shift();
+    const found = READY.exec(line)?.[1];
+    if (found) onReady(found);
+    logger.debug({ component: 'wrangler' }, line);
+  }
+
+  async function stop(): Promise<void> {
+    isStopping = true;
+    process.off('exit', killWithUs);
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await exit;
+    clearTimeout(timer);
+  }
+}
+
+/** A module to deploy with kinds of a team's own; theirs looks the same. */
+async function writeEntry(directory: string, kindsModule: string): Promise<string> {
+  const path = join(directory, 'entry.ts');
+  const isPath = kindsModule.startsWith('.') || isAbsolute(kindsModule) || /\.[cm]?[jt]s$/.test(kindsModule);
+  const kinds = isPath ? resolve(kindsModule) : fileURLToPath(import.meta.resolve(kindsModule));
+  await writePrivateFile(
+    path,
+    [
+      `import kinds from ${JSON.stringify(kinds)};`,
+      `import { serveKinds } from ${JSON.stringify(INSTALLATION)};`,
+      `export { Background, default, WatchShard } from ${JSON.stringify(WORKER)};`,
+      'serveKinds(kinds);\n',
+    ].join('\n'),
+  );
+  return path;
+}
+
+/** @throws {StartError} when wrangler is not installed. */
+function program(): string {
+  try {
+    const manifest = createRequire(import.meta.url).resolve('wrangler/package.json');
+    return join(dirname(manifest), 'bin/wrangler.js');
+  } catch (error) {
+    throw new StartError('wrangler is not installed; it is a development dependency: run npm install', {
+      cause: error,
+    });
+  }
+}
+
+/** What the worker reads as its variables, of those that were given. */
+function configuredVariables(databaseUrl: string, config: Config): Readonly<Record<string, string>> {
+  const maintenance = new URL(databaseUrl);
+  maintenance.pathname = '/postgres';
+  const local = config.databaseUrl === undefined ? { local: maintenance.href } : {};
+  const servers = Object.entries({ ...local, ...config.databaseServers });
+  return {
+    LOG_LEVEL: config.logLevel,
+    EVENT_RETENTION_HOURS: String(config.eventRetentionHours),
+    WATCH_GROUP_IDLE_DAYS: String(config.watchGroupIdleDays),
+    TENANT_GRACE_SECONDS: String(config.tenantGraceSeconds),
+    RECONCILE_CONCURRENCY: String(config.reconcileConcurrency),
+    ...(config.orphanGraceHours !== undefined && { ORPHAN_GRACE_HOURS: String(config.orphanGraceHours) }),
+    ...(config.allowedOrigins.length > 0 && { CORS_ORIGINS: config.allowedOrigins.join(',') }),
+    ...(config.cursorKeys && 'text' in config.cursorKeys && { CURSOR_KEYS: config.cursorKeys.text }),
+    ...(servers.length > 0 && { DATABASE_SERVERS: servers.map(([name, url]) => `${name}=${url}`).join(' ') }),
+  };
+}
+
+function envFile(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `${name}='${value.replaceAll("'", String.raw`\'`)}'\n`)
+    .join('');
+}

@@ -1,0 +1,69 @@
+/**
+ * What every request needs of the database, kept between requests as plain data: sockets and timers end with the request
+ * that made them, so nothing can be followed here as resident processes do. Whoever finds it stale reads it anew.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { secretBox } from '#adapters/ciphers/secret-box.ts';
+import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
+import { readTokenBlocks } from '#adapters/postgres/token-blocks.ts';
+import { KEYS_READ_EVERY_MS } from '#core/ports/cursor-keys.ts';
+import type { SecretBox } from '#core/ports/secret-box.ts';
+import type { TokenBlocks } from '#core/ports/token-blocks.ts';
+import type { BlockSet } from '#core/token-block.ts';
+
+export interface Knowledge {
+  readonly box: SecretBox;
+  readonly blocks: TokenBlocks;
+}
+
+interface Known {
+  readonly box: SecretBox;
+  readonly blocks: BlockSet;
+  readonly readAtMs: number;
+}
+
+let known: Known | undefined;
+
+/**
+ * What was read in the last two seconds, by whatever request; the clock of workerd moves between requests. Never rejects:
+ * what could not be read is refused where it is needed.
+ */
+export async function freshKnowledge(sql: Sql): Promise<Knowledge> {
+  const stale = known;
+  if (stale && Date.now() - stale.readAtMs <= KEYS_READ_EVERY_MS) return knowledgeOf(stale);
+  try {
+    const [{ keys, sealingId }, blocks] = await Promise.all([
+      postgresCursorKeys(sql, randomBytes).read(),
+      readTokenBlocks(sql),
+      assertServerRole(sql),
+    ]);
+    known = { box: secretBox(keys, { sealingId }), blocks, readAtMs: Date.now() };
+    return knowledgeOf(known);
+  } catch (error) {
+    return unknown(toCallerError(error, 'keys and blocks'));
+  }
+}
+
+function knowledgeOf({ box, blocks }: Known): Knowledge {
+  return { box, blocks: { known: blocks, ageMs: 0, current: async () => blocks } };
+}
+
+/** Who is blocked must not come in, nor may a token be called malformed that a new key may have sealed. */
+function unknown(cause: unknown): Knowledge {
+  const refuse = (): never => {
+    throw cause;
+  };
+  return {
+    box: { seal: refuse, open: refuse, sealSeries: refuse, openSeries: refuse },
+    blocks: {
+      get known(): never {
+        return refuse();
+      },
+      ageMs: Number.POSITIVE_INFINITY,
+      current: async () => refuse(),
+    },
+  };
+}

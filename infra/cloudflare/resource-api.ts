@@ -1,0 +1,70 @@
+/** The resource API in a worker: it holds no state, so each request has its own connections, through the pooler. */
+
+import packageJson from '#package.json' with { type: 'json' };
+import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
+import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
+import { postgresResources } from '#adapters/postgres/resources.ts';
+import { createContinueTokens } from '#core/continue-token.ts';
+import { createCursors } from '#core/cursor.ts';
+import type { KindRegistry } from '#core/kind-registry.ts';
+import type { Logger } from '#core/ports/logger.ts';
+import { createApi } from '#functions/api/handler.ts';
+import { authenticate } from '#http/authenticate.ts';
+import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+import { freshKnowledge } from '#infra/cloudflare/knowledge.ts';
+
+const STATEMENT_TIMEOUT_MS = 5_000;
+/** Of the six that an invocation may have open; lists at the log's head and dry runs take one more. */
+const MOST_CONNECTIONS = 3;
+
+export interface ResourceApiOptions {
+  readonly edge: EdgeConfig;
+  readonly kindsOver: (sql: Sql) => KindRegistry;
+  readonly logger: Logger;
+  /** Called with what is still to be done when the answer is there. */
+  readonly later: (work: Promise<unknown>) => void;
+}
+
+export async function answerResourceRequest(request: Request, options: ResourceApiOptions): Promise<Response> {
+  const { edge, kindsOver, logger, later } = options;
+  const audience = audienceAt(request.url, edge);
+  const sql = connect(edge.databaseUrl(), {
+    applicationName: 'plumbline edge api',
+    isPooled: true,
+    maxConnections: MOST_CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  try {
+    const { box, blocks } = await freshKnowledge(sql);
+    const app = createApi({
+      store: postgresResources(sql),
+      events: postgresObjectEvents(sql),
+      forcedDeletions: postgresForcedDeletions(sql),
+      kinds: kindsOver(sql),
+      cursors: createCursors(box),
+      continueTokens: createContinueTokens(box),
+      authenticate: authenticate({ keys: edge.keys, audience, issuer: edge.issuer, blocks }),
+      logger: logger.child({ audience }),
+      version: packageJson.version,
+      ...(audience === 'public' && { allowedOrigins: edge.config.allowedOrigins }),
+    });
+    const answer = await app.fetch(request);
+    if (answer.ok && !isRead(request)) later(edge.background.getByName('background').kick());
+    return asEncoded(answer);
+  } finally {
+    later(sql.end({ timeout: 1 }));
+  }
+}
+
+/** What is compressed already must not be compressed once more: workerd does so with each body that names an encoding. */
+function asEncoded(answer: Response): Response {
+  if (!answer.headers.has('Content-Encoding')) return answer;
+  const { status, headers, body } = answer;
+  const init: ResponseInit & { encodeBody: 'manual' } = { status, headers, encodeBody: 'manual' };
+  return new Response(body, init);
+}
+
+function isRead({ method }: Request): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}

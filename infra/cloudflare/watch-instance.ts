@@ -1,0 +1,172 @@
+/** Watches of one shard: one tail per stream that any of its clients watches, for all of them. */
+
+import { randomBytes } from 'node:crypto';
+import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
+import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
+import { createOwnMetrics } from '#adapters/node/metrics.ts';
+import { connect, type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
+import { postgresEventLog } from '#adapters/postgres/event-log.ts';
+import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
+import { postgresResources } from '#adapters/postgres/resources.ts';
+import { postgresStreams } from '#adapters/postgres/streams.ts';
+import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
+import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
+import type { Notices } from '#adapters/workers/notices.ts';
+import { createAckTokens } from '#core/ack-token.ts';
+import { createCursors } from '#core/cursor.ts';
+import type { Audience } from '#core/identity.ts';
+import type { KindRegistry } from '#core/kind-registry.ts';
+import type { Logger } from '#core/ports/logger.ts';
+import { createWatch } from '#functions/watch/handler.ts';
+import { createHub } from '#functions/watch/hub.ts';
+import { authenticate } from '#http/authenticate.ts';
+import { streamSse } from '#http/stream-sse.ts';
+import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+
+const STATEMENT_TIMEOUT_MS = 5_000;
+// An object may have six connections open: five in pools, and one for a list at the log's head.
+const WATCH_CONNECTIONS = 2;
+const GROUP_CONNECTIONS = 2;
+const BOOKMARK_MS = 2_000;
+/** Of what changes in groups nobody else tells: lanes that were taken, acks at other shards. */
+const GROUPS_FLOOR_MS = 500;
+const GROUP_NOTICE = { channel: 'plumbline_watch_group', payload: '' };
+const SNAPSHOTS = { maxOpen: 1, maxPerOwner: 1, patienceMs: 5_000 };
+
+export interface WatchInstanceOptions {
+  readonly edge: EdgeConfig;
+  readonly kindsOver: (sql: Sql) => KindRegistry;
+  readonly logger: Logger;
+  readonly notices: Notices;
+}
+
+export interface WatchInstance {
+  answer(request: Request): Promise<Response>;
+  /** Open streams. */
+  readonly streams: number;
+  readonly metrics: ReturnType<typeof createOwnMetrics>['registry'];
+  /** Ends all streams, with their cursor, and the connections. */
+  stop(): Promise<void>;
+}
+
+/** @throws {StatusError} ServiceUnavailable when the database is away. */
+export async function openWatchInstance({
+  edge,
+  kindsOver,
+  logger,
+  notices,
+}: WatchInstanceOptions): Promise<WatchInstance> {
+  const pool = (name: string, maxConnections: number): Sql =>
+    connect(edge.databaseUrl(), {
+      applicationName: `plumbline edge ${name}`,
+      isPooled: true,
+      maxConnections,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      listen: notices.listen,
+    });
+  const pools = {
+    watch: pool('watch', WATCH_CONNECTIONS),
+    groups: pool('groups', GROUP_CONNECTIONS),
+    blocks: pool('blocks', 1),
+  };
+  const lifetime = new AbortController();
+  try {
+    return await compose();
+  } catch (error) {
+    await end();
+    throw toCallerError(error, 'watch');
+  }
+
+  async function compose(): Promise<WatchInstance> {
+    // What the database knows is told once, by who works in the background.
+    const metrics = createOwnMetrics(unknown);
+    const groupMetrics = createGroupMetrics(metrics.registry, unknown);
+    const [box, blocks] = await Promise.all([
+      rotatingBox(postgresCursorKeys(pools.blocks, randomBytes), lifetime.signal),
+      followTokenBlocks(pools.blocks, lifetime.signal),
+      assertServerRole(pools.watch),
+    ]);
+    const cursors = createCursors(box);
+    const ackTokens = createAckTokens(box);
+    const groups = postgresWatchGroups(pools.groups);
+    const streams = postgresStreams(pools.watch);
+    const log = postgresEventLog(pools.watch);
+    let open = 0;
+    const hub = createHub(
+      {
+        log,
+        streams,
+        cursors,
+        groups,
+        ackTokens,
+        blocks,
+        onIsolationViolation(stream) {
+          metrics.isolationViolations.inc();
+          logger.error({ stream: String(stream) }, 'an event of another tenant was found in a stream');
+        },
+        onFilterError: () => metrics.filterErrors.inc(),
+        onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
+        onDeadLettersFull: (group) =>
+          logger.error(
+            { group: String(group) },
+            'a group has all the dead letters that it may have; lanes of it stand still',
+          ),
+        onRedelivery: () => groupMetrics.redeliveries.inc(),
+        onOpen(mode) {
+          open += 1;
+          metrics.activeStreams.inc({ mode });
+        },
+        onEnd(reason, mode) {
+          open -= 1;
+          metrics.activeStreams.dec({ mode });
+          metrics.endedStreams.inc({ reason });
+        },
+      },
+      // Only what is sent tells that a client is gone, and the second time at that.
+      { bookmarkMs: BOOKMARK_MS },
+    );
+    box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
+    const ticker = setInterval(() => notices.tell(GROUP_NOTICE), GROUPS_FLOOR_MS);
+    lifetime.signal.addEventListener('abort', () => clearInterval(ticker), { once: true });
+    const kinds = kindsOver(pools.watch);
+    const store = postgresResources(pools.watch, SNAPSHOTS);
+    const appFor = (audience: Audience): ReturnType<typeof createWatch> =>
+      createWatch({
+        kinds,
+        cursors,
+        store,
+        log,
+        streams,
+        groups,
+        ackTokens,
+        hub,
+        authenticate: authenticate({ keys: edge.keys, audience, issuer: edge.issuer, blocks }),
+        logger: logger.child({ audience }),
+        onFencedAcks: (count) => groupMetrics.fencedAcks.inc(count),
+        transport: streamSse,
+        ...(audience === 'public' && { allowedOrigins: edge.config.allowedOrigins }),
+      });
+    const apps = { public: appFor('public'), private: appFor('private') };
+    return {
+      answer: async (request) => apps[audienceAt(request.url, edge)].fetch(request, { signal: request.signal }),
+      get streams() {
+        return open;
+      },
+      metrics: metrics.registry,
+      async stop() {
+        await hub.stop();
+        await end();
+      },
+    };
+  }
+
+  async function end(): Promise<void> {
+    lifetime.abort();
+    await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
+  }
+}
+
+async function unknown(): Promise<never> {
+  throw new Error('told elsewhere');
+}

@@ -1,0 +1,97 @@
+/**
+ * A Durable Object that owns the tails of the streams that its clients watch, and fans out. Sockets and timers live as
+ * long as the object, which those of a plain worker do not. Without clients it lets go of all connections, so that the
+ * platform can evict it.
+ */
+
+import { DurableObject, type env as bindings } from 'cloudflare:workers';
+import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import { createNotices, type Notice, type Notices } from '#adapters/workers/notices.ts';
+import { createHttpApp } from '#http/app.ts';
+import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
+import { openWatchInstance, type WatchInstance } from '#infra/cloudflare/watch-instance.ts';
+
+export type Metric = MetricObjectWithValues<MetricValue<string>>;
+
+/** Who reconnects finds the tails running. */
+const LINGER_MS = 30_000;
+const LOOK_EVERY_MS = 5_000;
+
+export class WatchShard extends DurableObject<typeof bindings> {
+  #opening: Promise<WatchInstance> | undefined;
+  #notices: Notices | undefined;
+  #ticker: ReturnType<typeof setInterval> | undefined;
+  #usedAtMs = 0;
+  #inFlight = 0;
+
+  async fetch(request: Request): Promise<Response> {
+    this.#usedAtMs = Date.now();
+    this.#inFlight += 1;
+    try {
+      const instance = await this.#open();
+      return await instance.answer(request);
+    } catch (error) {
+      return await answerFailure(request, error);
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  /** Something has changed. Answers whether anybody here wants to know. */
+  async tell(notices: readonly Notice[]): Promise<boolean> {
+    for (const notice of notices) this.#notices?.tell(notice);
+    return this.#notices !== undefined;
+  }
+
+  /** What this shard counts, since it was last without clients. */
+  async metrics(): Promise<readonly Metric[]> {
+    const instance = await this.#opening?.catch(() => undefined);
+    return (await instance?.metrics.getMetricsAsJSON()) ?? [];
+  }
+
+  #open(): Promise<WatchInstance> {
+    if (this.#opening) return this.#opening;
+    const name = this.ctx.id.name ?? '';
+    const notices = createNotices();
+    const opening = openWatchInstance({ edge, kindsOver, logger: logger.child({ shard: name }), notices });
+    this.#opening = opening;
+    this.#notices = notices;
+    opening.catch(() => this.#forget());
+    this.#ticker = setInterval(() => void this.#look(name, opening), LOOK_EVERY_MS);
+    void this.#subscribe(name);
+    return opening;
+  }
+
+  #forget(): void {
+    clearInterval(this.#ticker);
+    this.#opening = undefined;
+    this.#notices = undefined;
+  }
+
+  async #look(name: string, opening: Promise<WatchInstance>): Promise<void> {
+    const instance = await opening;
+    if (this.#inFlight > 0 || instance.streams > 0) this.#usedAtMs = Date.now();
+    if (Date.now() - this.#usedAtMs < LINGER_MS) return this.#subscribe(name);
+    this.#forget();
+    await instance.stop();
+  }
+
+  /** Again and again: whoever tells forgets when it is evicted. */
+  async #subscribe(name: string): Promise<void> {
+    await edge.background
+      .getByName('background')
+      .subscribe(name)
+      .catch((error: unknown) =>
+        logger.warn({ err: error, shard: name }, 'no news can be had; the log is looked at every second'),
+      );
+  }
+}
+
+/** As every function answers an error. */
+async function answerFailure(request: Request, error: unknown): Promise<Response> {
+  const app = createHttpApp({ logger });
+  app.all('*', () => {
+    throw error;
+  });
+  return app.fetch(request);
+}

@@ -1,0 +1,65 @@
+/** `npm run edge` for a test file: workerd through wrangler, on a database of its own, with the kinds of the suites. */
+
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { deploymentIn } from '#test/http/deployment.ts';
+import type { Deployment } from '#test/http/target.ts';
+import { startLocalInstance } from '#test/support/local-instance.ts';
+import { createTestDatabase } from '#test/support/postgres-server.ts';
+
+export interface Edge extends Deployment {
+  /** Of the superuser. */
+  readonly databaseUrl: string;
+  /** What it logged lately. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+export const EDGE = 'infra/cloudflare/main.ts';
+
+/** Why workerd cannot run here; undefined when it can. */
+export const noWorkerd: string | undefined = findProblem();
+if (noWorkerd !== undefined) console.warn(`skipped: workerd cannot run here: ${noWorkerd}`);
+
+/** The same one each time, until the end of the test file. */
+export function useEdge(): () => Promise<Edge> {
+  let starting: Promise<Edge> | undefined;
+  afterAll(async () => (await starting)?.stop());
+  return () => (starting ??= startEdge());
+}
+
+async function startEdge(): Promise<Edge> {
+  const database = await createTestDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-edge-'));
+  const instance = await startLocalInstance({
+    program: EDGE,
+    databaseUrl: database.url,
+    dataDir,
+    env: { TENANT_GRACE_SECONDS: '1' },
+  });
+  return {
+    ...(await deploymentIn(dataDir)),
+    databaseUrl: database.url,
+    log: () => instance.log(),
+    async stop(): Promise<void> {
+      await instance.stop();
+      await database.drop();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+function findProblem(): string | undefined {
+  try {
+    const fromWrangler = createRequire(createRequire(import.meta.url).resolve('wrangler/package.json'));
+    const { default: program }: { readonly default: string } = fromWrangler('workerd');
+    const { status, error, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+    return status === 0 ? undefined : (error?.message ?? stderr.trim());
+  } catch (error) {
+    return String(error);
+  }
+}
