@@ -88,7 +88,7 @@ describe('keys of an issuer', () => {
 
 describe('a key id that nobody knows', () => {
   test('is looked for by one more read, whoever asks', async () => {
-    const keys = follow();
+    const keys = follow({ minIntervalMs: 1_000 });
     await check(keys);
     const asked = Array.from({ length: 60 }, (_, n) => check(keys, { kid: `made up ${n}` }));
     for (const answer of await Promise.allSettled(asked)) {
