@@ -172,7 +172,7 @@ export class MemberLanes {
     const marks: TakenMark[] = [];
     for (const lane of lanes) {
       const delivered = lane.takeDelivered();
-      const confirmed = ofMoves ? lane.takeConfirmed() : undefined;
+      const confirmed = ofMoves || delivered !== undefined ? lane.takeConfirmed() : undefined;
       if (delivered !== undefined || confirmed) marks.push({ lane, mark: { ...lane.held, delivered, confirmed } });
     }
     return marks;
