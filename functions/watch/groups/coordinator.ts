@@ -182,7 +182,7 @@ export class GroupCoordinator {
     const session = this.#sessions.find(member);
     if (!session) return;
     this.#sessions.remove(session);
-    const marks = session.lanes.takeMarks(true).map(({ mark }) => mark);
+    const marks = session.lanes.marks.take(true).map(({ mark }) => mark);
     this.#leaving.add(member, marks);
   }
 }

@@ -137,7 +137,7 @@ test('where a lane without a position began is told with its first delivery, not
   await takeAll({ confirmed: undefined });
   await settle();
   const held = { group: 1n, stream: STREAM, lane: laneOfSeq(1), fence: 1n };
-  expect(session.lanes.takeMarks(false).map(({ mark }) => mark)).toEqual([
+  expect(session.lanes.marks.take(false).map(({ mark }) => mark)).toEqual([
     { ...held, delivered: 1n, confirmed: ORIGIN },
   ]);
 });
