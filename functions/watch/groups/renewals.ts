@@ -2,7 +2,7 @@
 
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { Job } from '#functions/watch/groups/job.ts';
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 import type { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
