@@ -102,6 +102,23 @@ test('nor do those whose transactions are many statements, from far below the li
   expect(await count('large')).toBeGreaterThan(4000 - 36);
 });
 
+test('nor does one whose snapshot is older than what others have created', async () => {
+  await sql`insert into plumbline.resource (tenant, api_group, kind, name, spec)
+    values ('system', 'plumbline.dev', 'Tenant', 'stale', '{"quota": {"objects": 4000}}')`;
+  await insert('stale', ['first']);
+  const old = await counting();
+  let other = await counting();
+  while (other.part === old.part) other = await counting();
+  await old.connection`begin isolation level repeatable read`;
+  await old.connection`select from plumbline.resource limit 1`;
+  await other.connection`insert into plumbline.resource (tenant, api_group, kind, name)
+    select 'stale', 'example.dev', 'Widget', 'w' || n from generate_series(1, 3999) n`;
+  const refusal = await refusalOf(old.connection`insert into plumbline.resource (tenant, api_group, kind, name)
+    values ('stale', 'example.dev', 'Widget', 'late')`);
+  expect(refusal.code).toBe('40001');
+  await old.connection`rollback`;
+});
+
 test('creations and deletions at once, some rolled back, leave the count at what there is', async () => {
   await sql`delete from plumbline.resource where tenant = 'acme'`;
   await limit('acme', 10);
@@ -158,6 +175,13 @@ test('a count goes with its tenant', async () => {
   await sql`delete from plumbline.resource where kind = 'Tenant' and name = 'brief'`;
   expect(await sql`select * from plumbline.object_count where tenant = 'brief'`).toHaveLength(0);
 });
+
+/** A connection, and in which row it counts. */
+async function counting(): Promise<{ readonly connection: Sql; readonly part: number | undefined }> {
+  const connection = database.connection();
+  const [row] = await connection<{ part: number }[]>`select pg_backend_pid() % plumbline.count_parts() as part`;
+  return { connection, part: row?.part };
+}
 
 async function limit(tenant: string, objects: number): Promise<void> {
   await sql`update plumbline.resource set spec = jsonb_build_object('quota', jsonb_build_object('objects', ${objects}::int))
