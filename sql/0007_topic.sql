@@ -314,4 +314,5 @@ $$;
 
 grant execute on function plumbline.replace_topic, plumbline.due_topics, plumbline.mark_topic_ready,
   plumbline.mark_topic_removed, plumbline.mark_topic_missing, plumbline.mark_topic_found, plumbline.advance_start,
-  plumbline.database_identity, plumbline.report_unready_topic to plumbline_server;
+  plumbline.report_unready_topic to plumbline_worker;
+grant execute on function plumbline.database_identity to plumbline_server;
