@@ -183,7 +183,7 @@ describe('a record', () => {
 describe('capture cannot be got around', () => {
   test('TRUNCATE is refused, alone and with others', async () => {
     await sql.unsafe(insertion('there'));
-    for (const text of ['truncate plumbline.resource', 'truncate plumbline.kind cascade']) {
+    for (const text of ['truncate plumbline.resource cascade', 'truncate plumbline.kind cascade']) {
       expect(await refusalOf(sql.unsafe(text))).toMatchObject({ code: 'PL409' });
     }
     expect((await sql`select from plumbline.resource where name = 'there'`).length).toBe(1);

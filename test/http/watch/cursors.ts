@@ -134,9 +134,14 @@ export function cursors(open: OpenTarget): void {
   });
 
   test('that came by Last-Event-ID is refused in the stream, with an empty id, and the stream ends', async () => {
-    for (const lastEventId of ['nonsense', cursor.slice(0, -1), replaced(10), 'A'.repeat(5000)]) {
+    for (const [lastEventId, words] of [
+      ['nonsense', 'cursor is malformed'],
+      [cursor.slice(0, -1), 'cursor is malformed'],
+      [replaced(10), 'cursor is malformed'],
+      ['A'.repeat(5000), 'cursor has 5000 characters'],
+    ] as const) {
       const { data } = await watches.refusedInStream({ tenants: world.tenant }, { lastEventId });
-      expectFailure(data, 400, 'BadRequest', 'cursor is malformed');
+      expectFailure(data, 400, 'BadRequest', words);
     }
   });
 
