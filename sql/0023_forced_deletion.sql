@@ -33,7 +33,7 @@ declare
   r plumbline.resource;
   removed text[];
 begin
-  select * into r from plumbline.resource where uid = p_uid for update;
+  select * into r from plumbline.resource where uid = p_uid and plumbline.sees_tenant(tenant) for update;
   if not found then
     return;
   elsif r.deletion_timestamp is null then
