@@ -21,8 +21,6 @@ export interface ChosenMetadata {
 }
 
 export const MAX_ANNOTATIONS_BYTES: number = 256 * 1024;
-/** Each look at a deletion looks at all of them, and its condition names them. */
-export const MAX_FINALIZERS: number = 100;
 
 const OWNER_TEXTS = ['apiVersion', 'kind', 'name', 'uid'] as const;
 const OWNER_FLAGS = ['controller', 'blockOwnerDeletion'] as const;
@@ -92,9 +90,6 @@ export function readChosenMetadata(
         // A finalizer is on or off: the same name twice is the name once.
         if (!names.includes(name)) names.push(name);
       }
-    }
-    if (names.length > MAX_FINALIZERS) {
-      report('FieldValueTooMany', ['finalizers'], `must have at most ${MAX_FINALIZERS} items; has ${names.length}`);
     }
     if (names.includes('orphan') && names.includes('foregroundDeletion')) {
       report('FieldValueInvalid', ['finalizers'], 'orphan and foregroundDeletion cannot be both set');
