@@ -23,7 +23,6 @@ const ajv = new Ajv2019({
     ports: /^[\d.:-]+$/,
     expose: /^\d+$/,
     subnet_ip_address: true,
-    uri: anything,
   },
 });
 const validate = ajv.compile(schema);
