@@ -20,7 +20,8 @@ import { openDatabase } from '#infra/local/database.ts';
 import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { greet } from '#infra/local/greeting.ts';
 import { lockInstance } from '#infra/local/instance-lock.ts';
-import { loadKinds, registerAll } from '#infra/local/kinds.ts';
+import { ownInstallation } from '#infra/local/installation.ts';
+import { loadKinds } from '#infra/local/kinds.ts';
 import { removeRunFile, writeRunFile } from '#infra/local/run-file.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { StartError } from '#infra/local/start-error.ts';
@@ -101,7 +102,7 @@ async function prepareDatabase(config: Config, databaseUrl: string): Promise<str
   }
   return withSession(databaseUrl, { applicationName: 'plumbline edge start' }, async (sql) => {
     const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
-    await registerAll(databaseUrl, await loadKinds(shipped, config.kindsModule));
+    await ownInstallation(databaseUrl).haveKinds(await loadKinds(shipped, config.kindsModule));
     const url = new URL(databaseUrl);
     const login = { name: `${url.pathname.slice(1)}_edge`, password: randomBytes(18).toString('hex') };
     await makePooledLogin(sql, login);

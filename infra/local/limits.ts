@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import * as v from 'valibot';
 import type { Metrics } from '#adapters/node/metrics.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
-import { followTenantLimits, setObjectLimit } from '#adapters/postgres/quotas.ts';
+import { followTenantLimits } from '#adapters/postgres/quotas.ts';
 import { createWatchPlaces, type WatchPlaces } from '#functions/watch/watch-places.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { limitRequests } from '#http/limit-requests.ts';
@@ -50,7 +50,6 @@ function count(what: string): v.GenericSchema<string, number> {
 
 export interface LimitsDeps {
   readonly config: LimitsConfig;
-  readonly databaseUrl: string;
   /** Of a role that sees all tenants. */
   readonly sql: Sql;
   readonly logger: Logger;
@@ -65,10 +64,9 @@ export interface OpenLimits {
 
 /** Follows what Tenant objects say until the signal aborts. */
 export async function openLimits(
-  { config, databaseUrl, sql, logger, metrics }: LimitsDeps,
+  { config, sql, logger, metrics }: LimitsDeps,
   signal: AbortSignal,
 ): Promise<OpenLimits> {
-  await setObjectLimit(databaseUrl, config.tenantObjects);
   const limits = await followTenantLimits(
     sql,
     { requestsPerSecond: config.tenantRequestsPerSecond, watchers: config.tenantWatchers },

@@ -32,6 +32,7 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 30,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      stopDelaySeconds: 0,
       limits: {
         tenantObjects: 200_000,
         tenantRequestsPerSecond: 1_000,
@@ -61,6 +62,7 @@ describe('readConfig()', () => {
         LOG_LEVEL: 'debug',
         EVENT_RETENTION_HOURS: '24',
         WATCH_GROUP_IDLE_DAYS: '3650',
+        STOP_DELAY_SECONDS: '5',
       },
       onTerminal,
     );
@@ -85,6 +87,7 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 3650,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      stopDelaySeconds: 5,
       limits: {
         tenantObjects: 200_000,
         tenantRequestsPerSecond: 1_000,
