@@ -30,9 +30,10 @@ create trigger token_block_notify after insert or update or delete or truncate o
   for each statement execute function plumbline.token_block_notify();
 
 -- The blocks that are in force now.
-create view plumbline.token_block_in_force as
+create view plumbline.token_block_in_force with (security_invoker = true) as
   select id, subject, token_id, tenant, reason, blocked_by, blocked_at, expires_at from plumbline.token_block
   where expires_at is null or expires_at > clock_timestamp();
 
 -- Servers obey blocks; they do not make them.
-grant select on plumbline.token_block, plumbline.token_block_in_force to plumbline_server;
+grant select on plumbline.token_block to plumbline_server;
+grant select on plumbline.token_block_in_force to plumbline_worker;

@@ -52,7 +52,7 @@ export function refuseRequest(error: unknown, logger?: Logger): Response {
 function refusalOf(error: StatusError, logger: Logger | undefined): Refusal {
   const requestId = randomUUID();
   logger?.debug({ requestId, status: error.code, message: error.message }, 'request refused unread');
-  const body = `${JSON.stringify(error.toBody())}\n`;
+  const body = JSON.stringify(error.toBody());
   return {
     code: error.code,
     headers: {

@@ -61,6 +61,7 @@ describe('the serving role', () => {
     ['take a lease', "select plumbline.acquire_lease('orphan-sweep', 'me', interval '1 hour')"],
     ['drop the days of the log', 'select plumbline.expire_event_log(now())'],
     ['read the keys of cursors', 'select * from plumbline.cursor_key'],
+    ['read whose tokens are blocked', 'select * from plumbline.token_block_in_force'],
     ['say that retention took events', "select plumbline.advance_start('t', 1)"],
     ['count the objects of a tenant', "select * from plumbline.tenant_objects('globex')"],
     ['find the stream of a tenant', "select * from plumbline.tenant_stream('globex')"],

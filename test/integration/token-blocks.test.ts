@@ -28,7 +28,7 @@ beforeAll(async () => {
   followed = connect(url.href, {
     applicationName: 'test blocks',
     maxConnections: 1,
-    role: 'plumbline_server',
+    role: 'plumbline_worker',
     statementTimeoutMs: 2_000,
   });
   blocks = await followTokenBlocks(followed, lifetime.signal);
