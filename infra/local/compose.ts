@@ -11,11 +11,12 @@ import { createMetrics } from '#adapters/node/metrics.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { startOpsServer } from '#adapters/node/ops-server.ts';
 import { socketSse } from '#adapters/node/socket-sse.ts';
-import { connect, type Sql } from '#adapters/postgres/client.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
 import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
+import { setObjectLimit } from '#adapters/postgres/quotas.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
@@ -32,6 +33,7 @@ import { authenticate } from '#http/authenticate.ts';
 import { startBackground } from '#infra/local/background.ts';
 import type { Config } from '#infra/local/config.ts';
 import { openCursorKeys } from '#infra/local/cursor-key-place.ts';
+import { databaseAccess } from '#infra/local/database-access.ts';
 import { openEventLog } from '#infra/local/event-log.ts';
 import { openLimits } from '#infra/local/limits.ts';
 import { watchLogChoice } from '#infra/local/log-switch.ts';
@@ -73,9 +75,12 @@ export interface LocalServers {
  */
 export async function composeLocal(options: ComposeOptions, started: Started): Promise<LocalServers> {
   const { config, databaseUrl, logger } = options;
+  const access = databaseAccess(config, databaseUrl);
+  started.push({ name: 'database listener', stop: () => access.close() });
+  await access.check();
   // Pools of their own: a herd of resuming watchers must not take the connections of writes, nor of the publisher.
   const pool = (name: string, maxConnections: number, statementTimeoutMs?: number): Sql =>
-    connect(databaseUrl, {
+    access.open({
       applicationName: `plumbline ${name}`,
       maxConnections,
       // What serves callers sees the tenants that it names for each statement, and nothing without.
@@ -152,10 +157,8 @@ export async function composeLocal(options: ComposeOptions, started: Started): P
   const streams = postgresStreams(pools.watch);
   const chosen = config.kafka ? 'kafka' : 'postgres';
   const blocks = await followTokenBlocks(pools.blocks, lifetime.signal);
-  const limits = await openLimits(
-    { config: config.limits, databaseUrl, sql: pools.ops, logger, metrics },
-    lifetime.signal,
-  );
+  await setObjectLimit(databaseUrl, config.limits.tenantObjects);
+  const limits = await openLimits({ config: config.limits, sql: pools.ops, logger, metrics }, lifetime.signal);
   watchLogChoice({ sql: pools.ops, streams, log: chosen, onSwitched: stopWithoutLog }, lifetime.signal);
   const hub: Hub = createHub({
     log,
