@@ -51,13 +51,17 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
     then (p_reference ->> 'uid')::uuid end
 $$;
 
--- What an object becomes the dependent of: one controller at most, and nothing that is being deleted. Creations may name
--- such an owner: its finalizing may need helpers, and they go with it.
+-- What an object becomes the dependent of: one controller and 200 owners at most, for each look at it looks at all of them;
+-- and nothing that is being deleted. Creations may name such an owner: its finalizing may need helpers, and they go with it.
 create function plumbline.assert_owners(p_tenant text, p_references jsonb, p_before jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   owner record;
 begin
+  if jsonb_array_length(p_references) > 200 then
+    raise exception 'an object has at most 200 owners; got %', jsonb_array_length(p_references)
+      using errcode = 'PL422', column = 'metadata.ownerReferences', constraint = 'FieldValueTooMany';
+  end if;
   if jsonb_array_length(jsonb_path_query_array(p_references, '$[*] ? (@.controller == true)')) > 1 then
     raise exception 'only one owner can have controller set to true'
       using errcode = 'PL422', column = 'metadata.ownerReferences';

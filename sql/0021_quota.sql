@@ -1,28 +1,25 @@
 -- How many objects of a kind a tenant may have. Counted here, so that raw SQL is held to it too, and exactly: however many
--- create at once, none gets one above the limit. Updates count nothing: neither the request of a deletion nor the removal
--- of a finalizer is ever refused.
--- A count is the sum of several rows, its parts. Who creates adds to one of them, so that creations wait for few others'
--- commits, all of the same tenant and kind: with a single row 8 clients made 1,200 objects/s where they made 4,300 uncounted.
--- Near the limit that is not enough: what others have added and not committed is not visible. Each part has one writer at
--- a time, and a transaction adds few_objects() to one at most; so that much for each other part is kept free. Beyond it all
--- parts are locked, in their order, and the sum is exact.
--- Locks: table resource for as long as counting what is there takes.
+-- create at once, none gets one above the limit. Updates count nothing, and deletions are never refused.
+-- A count is the sum of several rows. Who creates or deletes adds to one that nobody else has open, or makes one more:
+-- nobody waits for a transaction that stays open, and there are as many rows as there were transactions at once.
+-- Compared with the limit is a transaction that ends, under a lock that it holds for its commit alone. Far below the limit
+-- that lock is shared: as many as there can be sessions may add one each without being seen.
+-- Locks: the advisory one of the tenant and kind. Transactions that reach the limits of several kinds at once, in different
+-- order, can meet in a deadlock, which ends one of them.
 
 create table plumbline.object_count (
+  id bigint generated always as identity primary key,
   tenant text collate "C" not null,
   api_group text collate "C" not null,
   kind text collate "C" not null,
-  part smallint not null,
-  -- Below zero where more was deleted by way of this part than created.
-  used bigint not null default 0,
-  -- What it was before the transaction that wrote it last.
+  -- Below zero where more was deleted by way of this row than created.
+  used bigint not null,
+  -- Who wrote it last, and what it was before.
   txid xid8 not null default pg_current_xact_id(),
-  used_before bigint not null default 0,
-  primary key (tenant, api_group, kind, part)
+  used_before bigint not null default 0
 ) with (fillfactor = 50);
 
-create function plumbline.count_parts() returns smallint language sql immutable return 16::smallint;
-create function plumbline.few_objects() returns bigint language sql immutable return 100::bigint;
+create index object_count_of on plumbline.object_count (tenant, api_group, kind);
 
 -- What holds for tenants whose object says nothing. Null: no limit. Servers write their configuration here.
 create table plumbline.quota_default (
@@ -48,97 +45,42 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     (select d.objects from plumbline.quota_default d)) end
 $$;
 
--- What can be added elsewhere while nobody sees it.
-create function plumbline.unseen_objects() returns bigint language sql immutable
-return (plumbline.count_parts() - 1) * plumbline.few_objects();
-
 create function plumbline.objects_used(p_tenant text, p_group text, p_kind text) returns bigint
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(sum(c.used), 0)::bigint from plumbline.object_count c
     where c.tenant = p_tenant and c.api_group = p_group and c.kind = p_kind
 $$;
 
--- Makes all parts at once: who locks all must find them. Waits for who makes them at the same time.
-create function plumbline.open_count(p_tenant text, p_group text, p_kind text) returns void
-language sql security definer set search_path = pg_catalog, pg_temp as $$
-  insert into plumbline.object_count (tenant, api_group, kind, part)
-    select p_tenant, p_group, p_kind, n from generate_series(0, plumbline.count_parts() - 1) n on conflict do nothing
-$$;
-
--- Adds to the part of this session; below zero for deletions. Returns what this transaction has added to it.
-create function plumbline.add_to_count(p_tenant text, p_group text, p_kind text, p_n bigint) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  added bigint;
-begin
-  loop
-    update plumbline.object_count c set used = c.used + p_n, txid = pg_current_xact_id(),
-        used_before = case when c.txid = pg_current_xact_id() then c.used_before else c.used end
-      where c.tenant = p_tenant and c.api_group = p_group and c.kind = p_kind
-        and c.part = pg_backend_pid() % plumbline.count_parts()
-      returning c.used - c.used_before into added;
-    exit when found;
-    perform plumbline.open_count(p_tenant, p_group, p_kind);
-  end loop;
-  return added;
-end
-$$;
-
--- Nobody adds anything meanwhile, until this transaction ends.
-create function plumbline.lock_count(p_tenant text, p_group text, p_kind text) returns void
+-- Below zero for deletions.
+create function plumbline.add_to_count(p_tenant text, p_group text, p_kind text, p_n bigint) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  loop
-    perform from plumbline.object_count c where c.tenant = p_tenant and c.api_group = p_group and c.kind = p_kind
-      order by c.part for no key update;
-    exit when found;
-    perform plumbline.open_count(p_tenant, p_group, p_kind);
-  end loop;
+  update plumbline.object_count c set used = c.used + p_n, txid = pg_current_xact_id(),
+      used_before = case when c.txid = pg_current_xact_id() then c.used_before else c.used end
+    from (
+      select f.id from plumbline.object_count f
+      where f.tenant = p_tenant and f.api_group = p_group and f.kind = p_kind
+      order by f.id for no key update skip locked limit 1
+    ) free where c.id = free.id;
+  if not found then
+    insert into plumbline.object_count (tenant, api_group, kind, used) values (p_tenant, p_group, p_kind, p_n);
+  end if;
 end
 $$;
 
-create function plumbline.count_insert() returns trigger
+create function plumbline.count_objects() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
-  made record;
-  most bigint;
-  used bigint;
-  added bigint;
+  changed record;
 begin
-  -- In one order everywhere: who counts several kinds waits for nobody who waits for it.
-  for made in select n.tenant, n.api_group, n.kind, count(*) as n from new_rows n group by 1, 2, 3 order by 1, 2, 3 loop
-    most := plumbline.object_limit(made.tenant);
-    used := plumbline.objects_used(made.tenant, made.api_group, made.kind);
-    -- Twice what is kept free: who finds too little of it only after it has locked its part could wait for who waits for it.
-    if most is null or (made.n <= plumbline.few_objects() and used + 2 * plumbline.unseen_objects() <= most) then
-      added := plumbline.add_to_count(made.tenant, made.api_group, made.kind, made.n);
-      used := plumbline.objects_used(made.tenant, made.api_group, made.kind);
-      continue when most is null or (added <= plumbline.few_objects() and used + plumbline.unseen_objects() <= most);
-      perform plumbline.lock_count(made.tenant, made.api_group, made.kind);
-    else
-      perform plumbline.lock_count(made.tenant, made.api_group, made.kind);
-      perform plumbline.add_to_count(made.tenant, made.api_group, made.kind, made.n);
-    end if;
-    used := plumbline.objects_used(made.tenant, made.api_group, made.kind);
-    if used > most then
-      raise exception '%', format('exceeded quota: objects, requested: %1$s=%2$s, used: %1$s=%3$s, limited: %1$s=%4$s',
-        (select 'count/' || k.plural || '.' || k.api_group from plumbline.kind k
-          where k.api_group = made.api_group and k.kind = made.kind),
-        made.n, used - made.n, most) using errcode = 'PL403',
-        hint = format('Delete what tenant "%s" does not need, or raise spec.quota.objects of its Tenant object.', made.tenant);
-    end if;
-  end loop;
-  return null;
-end
-$$;
-
-create function plumbline.count_delete() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
-declare
-  gone record;
-begin
-  for gone in select o.tenant, o.api_group, o.kind, count(*) as n from old_rows o group by 1, 2, 3 order by 1, 2, 3 loop
-    perform plumbline.add_to_count(gone.tenant, gone.api_group, gone.kind, -gone.n);
+  if tg_op = 'INSERT' then
+    for changed in select n.tenant, n.api_group, n.kind, count(*) as n from new_rows n group by 1, 2, 3 order by 1, 2, 3 loop
+      perform plumbline.add_to_count(changed.tenant, changed.api_group, changed.kind, changed.n);
+    end loop;
+    return null;
+  end if;
+  for changed in select o.tenant, o.api_group, o.kind, count(*) as n from old_rows o group by 1, 2, 3 order by 1, 2, 3 loop
+    perform plumbline.add_to_count(changed.tenant, changed.api_group, changed.kind, -changed.n);
   end loop;
   -- A tenant goes when nothing is left in it.
   delete from plumbline.object_count c using old_rows o
@@ -148,13 +90,56 @@ end
 $$;
 
 create trigger zzz_count_insert after insert on plumbline.resource
-  referencing new table as new_rows for each statement execute function plumbline.count_insert();
+  referencing new table as new_rows for each statement execute function plumbline.count_objects();
 create trigger zzz_count_delete after delete on plumbline.resource
-  referencing old table as old_rows for each statement execute function plumbline.count_delete();
+  referencing old table as old_rows for each statement execute function plumbline.count_objects();
 
-insert into plumbline.object_count (tenant, api_group, kind, part, used, used_before)
-  select r.tenant, r.api_group, r.kind, part, case part when 0 then r.n else 0 end, case part when 0 then r.n else 0 end
-  from (select tenant, api_group, kind, count(*) as n from plumbline.resource group by 1, 2, 3) r
-  cross join generate_series(0, plumbline.count_parts() - 1) part;
+-- At the end of a transaction, for each row that it has counted in: refuses what it has added beyond the limit.
+create function plumbline.check_quota() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+declare
+  most constant bigint := plumbline.object_limit(new.tenant);
+  -- What sessions at their end may add, one each, while nobody sees it.
+  unseen constant bigint := current_setting('max_connections')::bigint;
+  lock_key constant bigint := hashtextextended(format('plumbline/quota/%s/%s/%s', new.tenant, new.api_group, new.kind), 0);
+  added constant bigint := (select sum(c.used - c.used_before) from plumbline.object_count c
+    where c.tenant = new.tenant and c.api_group = new.api_group and c.kind = new.kind and c.txid = pg_current_xact_id());
+  used bigint;
+begin
+  if most is null or coalesce(added, 0) <= 0 then
+    return null;
+  elsif current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'objects of tenant "%" have a limit, and can be created at READ COMMITTED only', new.tenant
+      using errcode = '0A000',
+        hint = 'Another isolation level does not see what others have created meanwhile. Create them in a transaction of its own.';
+  end if;
+  -- Twice what can be unseen: who has the shared lock and then needs the other could wait for who waits for it.
+  if added = 1 and plumbline.objects_used(new.tenant, new.api_group, new.kind) + 2 * unseen <= most then
+    perform pg_advisory_xact_lock_shared(lock_key);
+    if plumbline.objects_used(new.tenant, new.api_group, new.kind) + unseen <= most then
+      return null;
+    end if;
+  end if;
+  perform pg_advisory_xact_lock(lock_key);
+  used := plumbline.objects_used(new.tenant, new.api_group, new.kind);
+  if used > most then
+    raise exception '%', format('exceeded quota: objects, requested: %1$s=%2$s, used: %1$s=%3$s, limited: %1$s=%4$s',
+      (select 'count/' || k.plural || '.' || k.api_group from plumbline.kind k
+        where k.api_group = new.api_group and k.kind = new.kind),
+      added, used - added, most) using errcode = 'PL403',
+      hint = format('Delete what tenant "%s" does not need, or raise spec.quota.objects of its Tenant object.', new.tenant);
+  end if;
+  return null;
+end
+$$;
+
+-- Once for each row that a transaction counts in.
+create constraint trigger check_quota_of_new after insert on plumbline.object_count
+  deferrable initially deferred for each row execute function plumbline.check_quota();
+create constraint trigger check_quota after update on plumbline.object_count
+  deferrable initially deferred for each row when (old.txid is distinct from new.txid) execute function plumbline.check_quota();
+
+insert into plumbline.object_count (tenant, api_group, kind, used, used_before)
+  select r.tenant, r.api_group, r.kind, count(*), count(*) from plumbline.resource r group by 1, 2, 3;
 
 grant execute on function plumbline.object_limit to plumbline_server;

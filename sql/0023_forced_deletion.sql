@@ -2,6 +2,8 @@
 create table plumbline.forced_deletion (
   id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
+  -- Of the tenant's incarnation: its successor of the same name sees nothing of it.
+  stream bigint not null references plumbline.stream (id),
   tenant text collate "C" not null,
   api_group text collate "C" not null,
   kind text collate "C" not null,
@@ -43,9 +45,10 @@ begin
     return next r;
     return;
   end if;
-  insert into plumbline.forced_deletion (tenant, api_group, kind, name, uid, removed_finalizers, deletion_requested_at,
-      done_by, reason)
-    values (r.tenant, r.api_group, r.kind, r.name, r.uid, removed, r.deletion_timestamp, p_by, p_reason);
+  insert into plumbline.forced_deletion (stream, tenant, api_group, kind, name, uid, removed_finalizers,
+      deletion_requested_at, done_by, reason)
+    select s.id, r.tenant, r.api_group, r.kind, r.name, r.uid, removed, r.deletion_timestamp, p_by, p_reason
+    from plumbline.stream s where s.tenant = r.tenant and s.closed_at is null;
   perform plumbline.record_events(r, 'force-delete', jsonb_build_array(jsonb_build_object('type', 'Warning',
     'reason', 'FinalizersRemoved', 'message', format('%s took off %s: %s', p_by, array_to_string(removed, ', '), p_reason))));
   update plumbline.resource set finalizers = array(select f from unnest(finalizers) with ordinality u (f, n)

@@ -1,6 +1,7 @@
 /** Writes the kinds of this program to the registry that triggers and raw SQL obey. */
 
 import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { withSession } from '#adapters/postgres/session.ts';
 
 /** What the database must know of a kind. */
 export interface RegisteredKind {
@@ -64,6 +65,43 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
   } finally {
     await sql.end({ timeout: 1 });
   }
+}
+
+/**
+ * For a login that cannot register: these kinds are known as this program has them. Secret paths may be more.
+ * @throws {KindMismatch} that names those that are not.
+ */
+export async function assertKindsAreRegistered(databaseUrl: string, kinds: readonly RegisteredKind[]): Promise<void> {
+  const known = await withSession(
+    databaseUrl,
+    { applicationName: 'plumbline kinds check', role: 'plumbline_worker' },
+    (sql) => sql<KnownKind[]>`
+      select api_group as "group", kind, version, plural, scope, redact, finalizers,
+        array(select name from plumbline.controller c where (c.api_group, c.kind) = (k.api_group, k.kind)) as controllers
+      from plumbline.kind k`,
+  );
+  const wrong = kinds.filter((kind) => !known.some((row) => isSame(kind, row)));
+  if (wrong.length === 0) return;
+  const names = wrong.map(({ group, kind }) => `${group}/${kind}`).join(', ');
+  throw new KindMismatch(
+    `the database does not know ${names} as this program does; run npm run set-up of this program, with the same KINDS`,
+  );
+}
+
+interface KnownKind extends Pick<RegisteredKind, 'group' | 'kind' | 'version' | 'plural' | 'scope'> {
+  readonly redact: readonly string[];
+  readonly finalizers: readonly string[];
+  readonly controllers: readonly string[];
+}
+
+function isSame(kind: RegisteredKind, row: KnownKind): boolean {
+  return (
+    (['group', 'kind', 'version', 'plural', 'scope'] as const).every((name) => kind[name] === row[name]) &&
+    kind.redact.every((path) => row.redact.includes(path)) &&
+    kind.finalizers.length === row.finalizers.length &&
+    kind.finalizers.every((finalizer) => row.finalizers.includes(finalizer)) &&
+    kind.controllers.every(({ id }) => row.controllers.includes(id))
+  );
 }
 
 /** Nobody can tell whether they run: those that this program does not name own nothing any more. */

@@ -1,6 +1,7 @@
 /** Which log the events of this installation lie in: one choice for all its processes, kept in the database. */
 
 import { connect, guarded, type Sql } from '#adapters/postgres/client.ts';
+import { withSession } from '#adapters/postgres/session.ts';
 
 export type LogName = 'postgres' | 'kafka';
 
@@ -48,6 +49,23 @@ export async function chooseLog(databaseUrl: string, wanted: WantedLog): Promise
     else assertSameCluster(wanted, choice);
     await adopt(sql, wanted);
   });
+}
+
+/**
+ * The same for a login that cannot choose: the installation has this log already.
+ * @throws {LogMismatch} when it has not, or its events are elsewhere.
+ */
+export async function assertLog(databaseUrl: string, wanted: WantedLog): Promise<void> {
+  const options = { applicationName: 'plumbline log choice', role: 'plumbline_worker' } as const;
+  const choice = await withSession(databaseUrl, options, readLogChoice);
+  if (choice.log !== wanted.log) {
+    throw new LogMismatch(
+      `EVENT_LOG is "${wanted.log}", but this installation has the log "${choice.log}". Start with EVENT_LOG=${choice.log}; ` +
+        `or, as long as no event was published, run npm run set-up with EVENT_LOG=${wanted.log}`,
+    );
+  }
+  if (choice.isCopy) throw copied();
+  assertSameCluster(wanted, choice);
 }
 
 /** Moves the installation to this log, whatever it had; see switch_log. Returns the number of streams that were moved. */

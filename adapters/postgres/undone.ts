@@ -26,7 +26,8 @@ export function undoneBeside(pool: Sql): Undone {
       // Rows that it has locked must not stay so when nobody goes on.
       await session.sql.unsafe(`${beginScoped(scope)}; set local idle_in_transaction_session_timeout = '10s'`);
       const result = await work(session.sql);
-      await session.sql.unsafe('rollback');
+      // What a transaction is refused for at its end refuses this one too.
+      await session.sql.unsafe('set constraints all immediate; rollback');
       return result;
     } catch (error) {
       if (error instanceof NoTurn) throw tooMany(error);

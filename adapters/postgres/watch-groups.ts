@@ -5,6 +5,7 @@ import { onNotification } from '#adapters/postgres/notifications.ts';
 import { groupAcks } from '#adapters/postgres/watch-groups/acks.ts';
 import { groupDeadLetters } from '#adapters/postgres/watch-groups/dead-letters.ts';
 import { isDone } from '#adapters/postgres/watch-groups/is-done.ts';
+import { groupLanes } from '#adapters/postgres/watch-groups/lanes.ts';
 import { groupMembers } from '#adapters/postgres/watch-groups/members.ts';
 import { groupStates } from '#adapters/postgres/watch-groups/states.ts';
 import type { AdminAct, WatchGroupAdmin } from '#core/ports/watch-group-admin.ts';
@@ -16,6 +17,7 @@ const CHANGE_FLOOR_MS = 2_000;
 export function postgresWatchGroups(sql: Sql): WatchGroups & WatchGroupAdmin {
   return {
     ...groupMembers(sql),
+    ...groupLanes(sql),
     ...groupAcks(sql),
     ...groupDeadLetters(sql),
     ...groupStates(sql),

@@ -4,6 +4,8 @@ import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import type { WorkUpkeep } from '#core/ports/work-queue.ts';
 
 const PAGE = 1_000;
+/** Each is locked until the others of its page are told too. */
+const TOLD_AT_ONCE = 100;
 /** A deletion may last so long before it is told what it waits for. */
 const PATIENCE_MS = 60_000;
 /**
@@ -20,21 +22,18 @@ export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
     },
 
     async fillItems(controller: string): Promise<void> {
-      for (let after: string | null = null; ;) {
-        const [row]: { last: string | null }[] = await guarded(
-          'work queue',
-          () => sql<{ last: string | null }[]>`
-          select plumbline.fill_items(${controller}, ${after}::uuid, ${PAGE}) as last`,
-        );
-        if (row?.last == null) return;
-        after = row.last;
-      }
+      await eachPage(
+        'work queue',
+        (after) => sql<Page[]>`select plumbline.fill_items(${controller}, ${after}::uuid, ${PAGE}) as last`,
+      );
     },
 
     async reportBlockedDeletions(): Promise<void> {
-      await guarded(
+      await eachPage(
         'work queue',
-        () => sql`select plumbline.report_blocked_deletions(${PATIENCE_MS} * interval '1 millisecond')`,
+        (after) => sql<Page[]>`
+        select plumbline.report_blocked_deletions(
+          ${PATIENCE_MS} * interval '1 millisecond', ${after}::text::timestamptz, ${TOLD_AT_ONCE})::text as last`,
       );
     },
 
@@ -47,14 +46,10 @@ export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
     },
 
     async sweepOwners(): Promise<void> {
-      for (let after: string | null = null; ;) {
-        const [row]: { last: string | null }[] = await guarded(
-          'collection',
-          () => sql<{ last: string | null }[]>`select plumbline.sweep_owners(${after}::uuid, ${PAGE}) as last`,
-        );
-        if (row?.last == null) return;
-        after = row.last;
-      }
+      await eachPage(
+        'collection',
+        (after) => sql<Page[]>`select plumbline.sweep_owners(${after}::uuid, ${PAGE}) as last`,
+      );
     },
 
     async expireEvents(): Promise<void> {
@@ -71,4 +66,18 @@ export function postgresWorkUpkeep(sql: Sql): WorkUpkeep {
       return row.id;
     },
   };
+}
+
+interface Page {
+  /** Null behind the last page. */
+  readonly last: string | null;
+}
+
+/** Each page is a transaction of its own, and begins behind the last of the one before. */
+async function eachPage(subject: string, pageAfter: (after: string | null) => Promise<readonly Page[]>): Promise<void> {
+  for (let after: string | null = null; ;) {
+    const [row] = await guarded(subject, () => pageAfter(after));
+    if (row?.last == null) return;
+    after = row.last;
+  }
 }

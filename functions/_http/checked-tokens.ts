@@ -32,9 +32,12 @@ export function rememberTokens(keys: JWTVerifyGetKey): CheckedTokens {
     async callerOf(token) {
       const found = known.get(token);
       if (!found) return undefined;
+      if (Date.now() >= found.caller.expiresAtMs || (await keys(...found.asked)) !== found.key) {
+        known.delete(token);
+        return undefined;
+      }
+      // The last that was used goes last. Never away while its key is looked up: many come at once.
       known.delete(token);
-      if (Date.now() >= found.caller.expiresAtMs || (await keys(...found.asked)) !== found.key) return undefined;
-      // The last that was used goes last.
       known.set(token, found);
       return found.caller;
     },

@@ -30,7 +30,9 @@ export const streamSse: SseTransport<StreamEnv | undefined, Response> = {
       { highWaterMark: 0 },
     );
 
-    env?.signal?.addEventListener('abort', close, { once: true });
+    // The client can have left before the stream was opened: then nobody is told again.
+    if (env?.signal?.aborted) close();
+    else env?.signal?.addEventListener('abort', close, { once: true });
 
     const sink: SseSink = {
       write({ plain }: SseBytes): void {

@@ -1,7 +1,8 @@
 /**
  * The pace of reading what is long past. Beside watchers that are sent new events it is slow: few read at once, a little
  * at a time, and each rests after every part in proportion to what it took, so that most of the event loop's and of the
- * database's time is left to the others. With nobody to delay, it goes as fast as it can.
+ * database's time is left to the others. With nobody to delay, it goes as fast as it can, and so it does while it does not
+ * come closer.
  */
 
 import { yieldToOthers } from '#loop/yield-to-others.ts';
@@ -17,8 +18,10 @@ export interface PaceOptions {
 const LIVE_FOR_MS = 5_000;
 /** So much who is behind reads at once: most have missed no more than that. */
 const FREE_EVENTS = 1_000;
-/** How many read at once; together they have three quarters of the time, so that they do come closer. */
+/** How many read at once; together they have three quarters of the time. */
 const READERS = 3;
+/** Read, for each new event: who is slower than that would be behind for long, or for ever. */
+const GAIN = 2;
 /** For each millisecond of reading. */
 const REST_PER_MS = 3;
 /** A read takes long too when the database is away. */
@@ -40,10 +43,11 @@ export class Pace {
     this.#liveAtMs = this.#nowMs();
   }
 
-  /** The way of one that is behind. */
-  stint(): Stint {
+  /** The way of one that is behind. @param grown how many events there are more by now than when it began. */
+  stint(grown: () => number): Stint {
     let read = 0;
-    const isSlow = (): boolean => read >= FREE_EVENTS && this.#nowMs() - this.#liveAtMs < LIVE_FOR_MS;
+    const isSlow = (): boolean =>
+      read >= Math.max(FREE_EVENTS, GAIN * grown()) && this.#nowMs() - this.#liveAtMs < LIVE_FOR_MS;
     return {
       get isSlow() {
         return isSlow();
@@ -63,7 +67,7 @@ export class Pace {
 }
 
 export interface Stint {
-  /** Whether there is someone to delay, by one that has much to read. */
+  /** Whether there is someone to delay, by one that has much to read and comes closer. */
   readonly isSlow: boolean;
   /** Reads so many events, at once or when it is its turn. */
   run<T>(count: number, call: () => Promise<T>): Promise<T>;

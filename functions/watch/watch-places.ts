@@ -10,7 +10,7 @@ import { keyOf, nameOf, payersOf } from '#http/charged-to.ts';
 
 export interface WatchPlaces {
   /**
-   * Takes a place, or one for each tenant that was named. Resolves with the way to give it back; once is enough.
+   * Takes a place, or one for each tenant that was named. Returns the way to give it back; once is enough.
    * @throws {StatusError} TooManyRequests.
    */
   take(subject: string, tenants: TenantSet): () => void;

@@ -200,7 +200,7 @@ export class Watcher implements FeedWatcher, TimedStream, Worker {
     for (;;) {
       const next = ring.endIndex;
       const target = this.#feed.vector;
-      await catchUp(this.#catchUpDeps(), this.#vector, target);
+      await catchUp(this.#catchUpDeps(next), this.#vector, target);
       if (this.isClosed) return;
       if (next < ring.firstIndex) continue;
       this.#next = next;
@@ -212,11 +212,11 @@ export class Watcher implements FeedWatcher, TimedStream, Worker {
     }
   }
 
-  #catchUpDeps(): CatchUpDeps {
+  #catchUpDeps(begunAt: number): CatchUpDeps {
     return {
       feed: this.#feed,
       ...this.#backlog,
-      stint: this.#backlog.pace.stint(),
+      stint: this.#backlog.pace.stint(() => this.#feed.ring.endIndex - begunAt),
       selection: this.#selection,
       isClosed: () => this.isClosed,
       reached: async (vector, bytes) => {

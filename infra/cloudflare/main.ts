@@ -8,7 +8,6 @@ import type { Logger } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
 import { chooseLog, LogMismatch } from '#adapters/postgres/log-choice.ts';
 import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
-import { setObjectLimit } from '#adapters/postgres/quotas.ts';
 import { withSession } from '#adapters/postgres/session.ts';
 import { startCron } from '#infra/cloudflare/dev/cron.ts';
 import { startForwarder } from '#infra/cloudflare/dev/forwarder.ts';
@@ -26,8 +25,9 @@ import {
 } from '#infra/local/development-identity.ts';
 import { greet } from '#infra/local/greeting.ts';
 import { lockInstance } from '#infra/local/instance-lock.ts';
+import { ownInstallation } from '#infra/local/installation.ts';
 import { issuerVariables } from '#infra/local/issuer-variables.ts';
-import { loadKinds, registerAll } from '#infra/local/kinds.ts';
+import { loadKinds } from '#infra/local/kinds.ts';
 import { removeRunFile, writeRunFile } from '#infra/local/run-file.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { StartError } from '#infra/local/start-error.ts';
@@ -107,10 +107,11 @@ async function prepareDatabase(config: Config, databaseUrl: string): Promise<str
   } catch (error) {
     throw error instanceof LogMismatch ? new StartError(error.message, { cause: error }) : error;
   }
-  await setObjectLimit(databaseUrl, config.limits.tenantObjects);
+  const installation = ownInstallation(databaseUrl);
+  await installation.haveObjectLimit(config.limits.tenantObjects);
   return withSession(databaseUrl, { applicationName: 'plumbline edge start' }, async (sql) => {
     const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
-    await registerAll(databaseUrl, await loadKinds(shipped, config.kindsModule));
+    await installation.haveKinds(await loadKinds(shipped, config.kindsModule));
     const url = new URL(databaseUrl);
     const login = { name: `${url.pathname.slice(1)}_edge`, password: randomBytes(18).toString('hex') };
     await makePooledLogin(sql, login);

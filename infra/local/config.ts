@@ -15,7 +15,7 @@ import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } fr
 import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
 import { type LimitsConfig, limitsConfig, limitVariables } from '#infra/local/limits.ts';
 import { StartError } from '#infra/local/start-error.ts';
-import { oneOf } from '#infra/local/variables.ts';
+import { integer, oneOf, path } from '#infra/local/variables.ts';
 
 const LOG_FORMATS = ['pretty', 'json'] as const;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -54,6 +54,8 @@ export interface Config {
   readonly reconcileConcurrency: number;
   /** How long watchers that were away have to come back and read the end of a deleted tenant. */
   readonly tenantGraceSeconds: number;
+  /** Between `/readyz` failing and the stop, for whoever balances load. */
+  readonly stopDelaySeconds: number;
   readonly limits: LimitsConfig;
   /** Absent: external objects whose object is gone are left where they are. */
   readonly orphanGraceHours: number | undefined;
@@ -98,6 +100,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     watchGroupIdleDays: variables.WATCH_GROUP_IDLE_DAYS,
     reconcileConcurrency: variables.RECONCILE_CONCURRENCY,
     tenantGraceSeconds: variables.TENANT_GRACE_SECONDS,
+    stopDelaySeconds: variables.STOP_DELAY_SECONDS,
     limits: limitsConfig(variables),
     orphanGraceHours: variables.ORPHAN_GRACE_HOURS,
     cursorKeys: cursorKeyConfig(variables.CURSOR_KEYS_FILE, variables.CURSOR_KEYS),
@@ -144,6 +147,7 @@ function environmentSchema(options: ConfigOptions) {
       WATCH_GROUP_IDLE_DAYS: v.optional(integer(1, 3_650, 'days from 1 to 3650'), '30'),
       RECONCILE_CONCURRENCY: v.optional(integer(1, 1_000, 'passes at once, from 1 to 1000'), '10'),
       TENANT_GRACE_SECONDS: v.optional(integer(0, 86_400, 'seconds from 0 to 86400'), '30'),
+      STOP_DELAY_SECONDS: v.optional(integer(0, 600, 'seconds from 0 to 600'), '0'),
       ...limitVariables(),
       ORPHAN_GRACE_HOURS: v.optional(
         integer(
@@ -199,18 +203,6 @@ function databaseAddress() {
 
 function port() {
   return integer(0, 65_535, 'an integer from 0 to 65535, where 0 picks a free port');
-}
-
-function integer(least: number, most: number, allowed: string) {
-  const isInRange = (value: number): boolean => value >= least && value <= most;
-  return v.pipe(v.string(), v.regex(/^\d{1,9}$/, allowed), v.transform(Number), v.check(isInRange, allowed));
-}
-
-function path(allowed: string) {
-  return v.pipe(
-    v.string(),
-    v.check((value) => value.trim() !== '' && !value.includes('\0'), allowed),
-  );
 }
 
 function areCursorKeys(value: string): boolean {

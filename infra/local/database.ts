@@ -1,11 +1,11 @@
 /** The database of a local instance: an embedded server, or the one that DATABASE_URL names; migrated either way. */
 
 import type { Logger } from 'pino';
-import { SchemaMismatch, migrate } from '#adapters/postgres/migrate.ts';
+import { migrate } from '#adapters/postgres/migrate.ts';
 import { withSession } from '#adapters/postgres/session.ts';
-import { type Config, maskDatabaseUrl } from '#infra/local/config.ts';
+import type { Config } from '#infra/local/config.ts';
+import { explainDatabaseError } from '#infra/local/database-error.ts';
 import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
 
 export interface LocalDatabase {
   readonly url: string;
@@ -21,7 +21,7 @@ export async function openDatabase(config: Config, log: Logger): Promise<LocalDa
     return database;
   } catch (error) {
     await database.stop();
-    throw explain(error, database.url);
+    throw explainDatabaseError(error, database.url);
   }
 }
 
@@ -37,13 +37,4 @@ async function startEmbedded(config: Config, log: Logger): Promise<LocalDatabase
 
 function given(url: string): LocalDatabase {
   return { url, stop: async () => undefined };
-}
-
-/** Faults of a migration keep their stack; what the operator can change becomes one line. */
-function explain(error: unknown, url: string): unknown {
-  if (error instanceof SchemaMismatch) return new StartError(error.message, { cause: error });
-  const isServerError = error instanceof Error && 'severity' in error;
-  const isNetworkError = error instanceof Error && 'code' in error && !isServerError;
-  if (!isServerError && !isNetworkError) return error;
-  return new StartError(`the database ${maskDatabaseUrl(url)} cannot be used: ${messageOf(error)}`, { cause: error });
 }

@@ -6,7 +6,7 @@
 import type { Logger } from 'pino';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
-import { chooseLog, LogMismatch, type WantedLog } from '#adapters/postgres/log-choice.ts';
+import type { WantedLog } from '#adapters/postgres/log-choice.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import type { EventLog } from '#core/ports/event-log.ts';
 import type { Outbox } from '#core/ports/outbox.ts';
@@ -31,7 +31,6 @@ export interface InstanceLog {
 
 export interface InstanceLogOptions {
   readonly config: Config;
-  readonly databaseUrl: string;
   readonly logger: Logger;
   readonly pools: { readonly watch: Sql; readonly publish: Sql };
   readonly reports: Pick<PublisherReports, 'onTopicLost' | 'onTopicError'>;
@@ -48,18 +47,12 @@ export async function findWantedLog({ kafka }: Config, logger: Logger): Promise<
   }
 }
 
-/** @throws {StartError} when the brokers cannot be used, or the installation's events lie elsewhere. */
+/** Of an installation that has this log: see `Installation.haveLog`. */
 export async function openEventLog(options: InstanceLogOptions): Promise<InstanceLog> {
-  const { config, databaseUrl, logger } = options;
-  const wanted = await findWantedLog(config, logger);
-  try {
-    await chooseLog(databaseUrl, wanted);
-  } catch (error) {
-    throw error instanceof LogMismatch ? new StartError(error.message, { cause: error }) : error;
-  }
-  if (!config.kafka) return inPostgres(options);
+  const { kafka } = options.config;
+  if (!kafka) return inPostgres(options);
   const { openKafkaLog } = await import('#infra/local/kafka-log.ts');
-  return openKafkaLog(config.kafka, options);
+  return openKafkaLog(kafka, options);
 }
 
 function inPostgres({ pools }: InstanceLogOptions): InstanceLog {

@@ -2,7 +2,6 @@
 
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { KindMismatch, registerKinds } from '#adapters/postgres/kinds.ts';
 import { defineKind, type Kind, type KindDefinition } from '#core/kind.ts';
 import { createKindRegistry, type KindRegistry } from '#core/kind-registry.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
@@ -39,17 +38,5 @@ async function importKinds(module: string): Promise<readonly Kind[]> {
     return loaded.default.map((kind: KindDefinition<object, object>) => defineKind(kind));
   } catch (error) {
     throw new StartError(`KINDS is "${module}": ${messageOf(error)}`, { cause: error });
-  }
-}
-
-/**
- * Writes them to the database, for triggers and raw SQL.
- * @throws {StartError} when they do not fit to what it knows already.
- */
-export async function registerAll(databaseUrl: string, { all }: KindRegistry): Promise<void> {
-  try {
-    await registerKinds(databaseUrl, all);
-  } catch (error) {
-    throw error instanceof KindMismatch ? new StartError(error.message, { cause: error }) : error;
   }
 }

@@ -10,6 +10,7 @@ import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { findInstallation } from '#infra/local/installation.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
@@ -30,9 +31,10 @@ await runCommand(async function publish() {
   const logger = pino({ level: 'warn' }, destination(2));
   let eventLog: InstanceLog | undefined;
   try {
+    const installation = await findInstallation(databaseUrl);
+    await installation.haveLog(config, logger);
     eventLog = await openEventLog({
       config,
-      databaseUrl,
       logger,
       pools: { watch: sql, publish: sql },
       reports: { onTopicLost: (topic, reason) => fail(`topic ${topic} is lost: ${reason}`), onTopicError },

@@ -7,6 +7,16 @@ import { captureProblems, readOutboxState } from '#adapters/postgres/outbox-stat
 /** An older unpublished event means that watchers are cut off from the present. */
 const MAX_OUTBOX_AGE_SECONDS = 30;
 
+/** Fails first of all when the process stops, so that nothing new is sent to it. */
+export function stopping(signal: AbortSignal): ReadinessCheck {
+  return {
+    name: 'stopping',
+    async check(): Promise<void> {
+      if (signal.aborted) throw new Error('the process stops');
+    },
+  };
+}
+
 /** @param lastFailure of publishing, to tell why events are old. */
 export function localReadiness(sql: Sql, lastFailure: () => string | undefined): readonly ReadinessCheck[] {
   return [

@@ -16,7 +16,8 @@ import { runCommand } from '#infra/local/command.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { openEventLog } from '#infra/local/event-log.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
-import { loadKinds, registerAll } from '#infra/local/kinds.ts';
+import { findInstallation } from '#infra/local/installation.ts';
+import { loadKinds } from '#infra/local/kinds.ts';
 import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { StartError } from '#infra/local/start-error.ts';
@@ -36,12 +37,14 @@ await runCommand(async function reconcile() {
     role: 'plumbline_worker',
   });
   const logger = createLogger({ format: config.logFormat, level: 'warn', stream: destination(2) });
+  const installation = await findInstallation(databaseUrl);
+  await installation.haveLog(config, logger);
   const reports = { onTopicLost: () => undefined, onTopicError: () => undefined };
-  const eventLog = await openEventLog({ config, databaseUrl, logger, pools: { watch: sql, publish: sql }, reports });
+  const eventLog = await openEventLog({ config, logger, pools: { watch: sql, publish: sql }, reports });
   try {
     const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin });
     const kinds = await loadKinds(shipped, config.kindsModule);
-    await registerAll(databaseUrl, kinds);
+    await installation.haveKinds(kinds);
     const metrics = createReconcileMetrics(new Registry(), () => readWorkState(sql));
     const options = { config, databaseUrl, kinds: kinds.all, sql, logger, metrics };
     await doUpkeep(upkeepDeps(options), new AbortController().signal);

@@ -6,3 +6,17 @@ import * as v from 'valibot';
 export function oneOf<const T extends readonly string[]>(values: T): v.PicklistSchema<T, string> {
   return v.picklist(values, values.join(', '));
 }
+
+/** From least to most. */
+export function integer(least: number, most: number, allowed: string): v.GenericSchema<string, number> {
+  const isInRange = (value: number): boolean => value >= least && value <= most;
+  return v.pipe(v.string(), v.regex(/^\d{1,9}$/, allowed), v.transform(Number), v.check(isInRange, allowed));
+}
+
+/** Something that a file system can be asked for. */
+export function path(allowed: string): v.GenericSchema<string, string> {
+  return v.pipe(
+    v.string(),
+    v.check((value) => value.trim() !== '' && !value.includes('\0'), allowed),
+  );
+}

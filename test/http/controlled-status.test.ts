@@ -105,7 +105,7 @@ describe('a status write', () => {
 test('a deletion that no running controller ends is told of by the driver, in a condition of its own', async () => {
   await world.editor.patch(path, { metadata: { finalizers: ['example.dev/gone'] } });
   expect((await world.editor.delete(path)).status).toBe(202);
-  await sql`select plumbline.report_blocked_deletions('0 seconds')`;
+  await sql`select plumbline.report_blocked_deletions('0 seconds', null, 100)`;
   const { conditions, ...rest } = (await world.viewer.get(path)).body.status;
   expect(conditions).toMatchObject([{ type: 'DeletionBlocked', status: 'True', reason: 'NoController' }, READY]);
   expect(rest).toEqual({ ...REPORTED, conditions: undefined });

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 
 import type { Audience } from '#core/identity.ts';
-import { composeLocal } from '#infra/local/compose.ts';
+import { compose } from '#infra/local/compose.ts';
+import { ownInstallation } from '#infra/local/installation.ts';
+import { PROCESS_ROLES } from '#infra/local/process-role.ts';
 import { type Started, stopAll } from '#infra/local/started.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
@@ -41,13 +43,24 @@ export async function startLocalServer(
   const keys = await loadDevelopmentIdentity(dataDir);
   const logger = pino({ level: 'error' });
   const started: Started = [];
-  const servers = await composeLocal({ config, databaseUrl: database.url, logger, keys }, started);
+  const { opsUrl, listeners } = await compose(
+    {
+      config,
+      databaseUrl: database.url,
+      installation: ownInstallation(database.url),
+      roles: new Set(PROCESS_ROLES),
+      logger,
+      keys,
+      stopSignal: new AbortController().signal,
+    },
+    started,
+  );
   return {
     targets: {
-      public: target('public', servers.publicUrl),
-      private: target('private', servers.controllerUrl),
+      public: target('public', listeners?.publicUrl ?? ''),
+      private: target('private', listeners?.controllerUrl ?? ''),
     },
-    opsUrl: servers.opsUrl,
+    opsUrl,
     stop,
   };
 

@@ -181,6 +181,60 @@ test('what cannot be deleted is told, and holds up nothing else', async () => {
   await sql`delete from plumbline.owner_change`;
 });
 
+describe('owners that wait for each other', () => {
+  test('end when they are a cycle, also of hundreds', async () => {
+    await addChain(300);
+    await setOwners(sql, 'link-1', ['link-300']);
+    await markForeground();
+    await collectUntilQuiet(sql);
+    expect(await ownersByName(sql)).toEqual({});
+  });
+
+  test('cost no more to look at, however many are behind one of them', async () => {
+    await addChain(600);
+    await sql`update plumbline.resource set finalizers = '{example.dev/held}' where name = 'link-600'`;
+    await markForeground();
+    expect(await looksOf('link-1')).toBeLessThan(10);
+    // Of owners before it, as many as are looked at.
+    expect(await looksOf('link-599')).toBeLessThan(550);
+    expect(Object.keys(await ownersByName(sql))).toHaveLength(600);
+  });
+
+  /** How often the table of objects is looked into for one of them. */
+  async function looksOf(name: string): Promise<number> {
+    const looking = database.connection();
+    await looking`begin`;
+    const before = await looks();
+    await looking`select plumbline.collect_one(uid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      from plumbline.resource where name = ${name}`;
+    const after = await looks();
+    await looking`commit`;
+    return after - before;
+
+    async function looks(): Promise<number> {
+      const [row] = await looking<{ count: number }[]>`
+        select (seq_scan + coalesce(idx_scan, 0))::integer as count from pg_stat_xact_user_tables
+        where relid = 'plumbline.resource'::regclass`;
+      return row?.count ?? 0;
+    }
+  }
+
+  /** Each is the owner of the next. */
+  async function addChain(length: number): Promise<void> {
+    await sql`insert into plumbline.resource (tenant, api_group, kind, name)
+      select 'acme', 'example.dev', 'Widget', 'link-' || n from generate_series(1, ${length}::integer) n`;
+    await sql`update plumbline.resource d set owner_references = jsonb_build_array(jsonb_build_object('apiVersion',
+        'example.dev/v1', 'kind', o.kind, 'name', o.name, 'uid', o.uid, 'blockOwnerDeletion', true))
+      from plumbline.resource o where d.tenant = 'acme' and o.tenant = 'acme'
+        and d.name = 'link-' || (substr(o.name, 6)::integer + 1)`;
+  }
+
+  async function markForeground(): Promise<void> {
+    await sql`update plumbline.resource set deletion_timestamp = clock_timestamp(),
+      finalizers = plumbline.propagation_finalizers(finalizers, 'Foreground') where tenant = 'acme'`;
+  }
+});
+
 describe('beside controllers', () => {
   test('a change wakes a reconciler that sleeps: dependents go at once, and are finalized', async () => {
     const finalized: string[] = [];
@@ -227,6 +281,23 @@ describe('beside controllers', () => {
   });
 });
 
+test('every deletion that waits for long tells so, however many wait for longer', async () => {
+  await sql`insert into plumbline.resource (tenant, api_group, kind, name, finalizers)
+    select 'acme', 'example.dev', 'Widget', 'held-' || n, '{example.dev/held}' from generate_series(1, 1100) n`;
+  await sql`update plumbline.resource set deletion_timestamp = clock_timestamp() where tenant = 'acme'`;
+  // As if they had waited for long: the rules keep the time of a deletion.
+  const backdating = database.connection();
+  await backdating`begin`;
+  await backdating`set local session_replication_role = replica`;
+  await backdating`update plumbline.resource set deletion_timestamp = deletion_timestamp - interval '1 hour'
+    where tenant = 'acme'`;
+  await backdating`commit`;
+  await postgresWorkUpkeep(sql).reportBlockedDeletions();
+  const [row] = await sql<{ silent: number }[]>`select count(*)::integer as silent from plumbline.resource
+    where tenant = 'acme' and not status @> '{"conditions":[{"type":"DeletionBlocked","status":"True"}]}'`;
+  expect(row).toEqual({ silent: 0 });
+});
+
 test('a deletion that waits for long names each finalizer that remains, since when, and whose it is', async () => {
   const world = await prepareReconciling([
     probeKind('Probe', { name: 'probe', finalize: async () => ({ finalized: true }) }),
@@ -235,7 +306,7 @@ test('a deletion that waits for long names each finalizer that remains, since wh
     await world.create('Probe', 'blue');
     await world.sql`update plumbline.resource set finalizers = finalizers || '{gone.dev/x}'::text[] where name = 'blue'`;
     await world.delete('Probe', 'blue');
-    await world.sql`select plumbline.report_blocked_deletions('0 seconds')`;
+    await world.sql`select plumbline.report_blocked_deletions('0 seconds', null, 100)`;
     const { conditions } = await world.status('Probe', 'blue');
     expect(conditions).toMatchObject([
       {

@@ -95,11 +95,46 @@ test('nor do those whose transactions are many statements, from far below the li
       }
     }),
   );
-  // A deadlock is told, and may be tried again; nothing else is.
-  codes.delete('40P01');
   expect([...codes]).toEqual(['PL403']);
   expect(await count('large')).toBeLessThanOrEqual(4000);
   expect(await count('large')).toBeGreaterThan(4000 - 36);
+});
+
+test('nor can one be created at an isolation level that does not see what others create', async () => {
+  await limit('acme', 100);
+  for (const level of ['repeatable read', 'serializable']) {
+    const connection = database.connection();
+    await connection.unsafe(`begin isolation level ${level}`);
+    await connection`insert into plumbline.resource (tenant, api_group, kind, name)
+      values ('acme', 'example.dev', 'Widget', 'late')`;
+    expect(await refusalOf(connection.unsafe('commit'))).toMatchObject({
+      code: '0A000',
+      message: 'objects of tenant "acme" have a limit, and can be created at READ COMMITTED only',
+    });
+  }
+});
+
+test('nobody waits for a transaction that stays open, be it the first of its kind, one of many objects, or one that deletes', async () => {
+  await sql`insert into plumbline.resource (tenant, api_group, kind, name, spec)
+    values ('system', 'plumbline.dev', 'Tenant', 'calm', '{"quota": {"objects": 50}}')`;
+  const opened: Sql[] = [];
+  for (const work of [
+    `insert into plumbline.resource (tenant, api_group, kind, name)
+      select 'calm', 'example.dev', 'Widget', 'many-' || n from generate_series(1, 40) n`,
+    `insert into plumbline.resource (tenant, api_group, kind, name) values ('calm', 'example.dev', 'Widget', 'one')`,
+    `delete from plumbline.resource where tenant = 'calm' and name = 'there'`,
+  ]) {
+    const connection = database.connection();
+    opened.push(connection);
+    await connection.unsafe(`begin; set local lock_timeout = '2s'`);
+    await connection.unsafe(work);
+    await sql.unsafe(`begin; set local lock_timeout = '2s'; insert into plumbline.resource (tenant, api_group, kind, name)
+      values ('calm', 'example.dev', 'Widget', 'beside-${opened.length}'); commit`);
+    if (opened.length === 2) await insert('calm', ['there']);
+  }
+  for (const connection of opened) await connection.unsafe('commit');
+  expect(await count('calm')).toBe(44);
+  expect((await refusalOf(insert('calm', ['a', 'b', 'c', 'd', 'e', 'f', 'g']))).code).toBe('PL403');
 });
 
 test('creations and deletions at once, some rolled back, leave the count at what there is', async () => {

@@ -107,6 +107,7 @@ describe('without its condition on the tenant', () => {
       ['update', () => store.update(ACME, key, STATE, {})],
       ['status update', () => store.updateStatus(ACME, key, '{"phase": "Mine"}', {})],
       ['deletion', () => store.delete(ACME, key, {})],
+      ['forced deletion', () => store.forceDelete(ACME, key, {}, { by: 'ann', reason: 'test' })],
       ['dry run of an update', () => store.dryRun.update(ACME, key, STATE, {})],
       ['dry run of a deletion', () => store.dryRun.delete(ACME, key, {})],
     ])('%s finds no object of another tenant', async (_, deed) => {

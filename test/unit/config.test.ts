@@ -33,6 +33,7 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 30,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      stopDelaySeconds: 0,
       limits: {
         tenantObjects: 200_000,
         tenantRequestsPerSecond: 1_000,
@@ -62,6 +63,7 @@ describe('readConfig()', () => {
         LOG_LEVEL: 'debug',
         EVENT_RETENTION_HOURS: '24',
         WATCH_GROUP_IDLE_DAYS: '3650',
+        STOP_DELAY_SECONDS: '5',
       },
       onTerminal,
     );
@@ -87,6 +89,7 @@ describe('readConfig()', () => {
       watchGroupIdleDays: 3650,
       reconcileConcurrency: 10,
       tenantGraceSeconds: 30,
+      stopDelaySeconds: 5,
       limits: {
         tenantObjects: 200_000,
         tenantRequestsPerSecond: 1_000,

@@ -18,7 +18,10 @@ export interface ForcedDeletion {
 }
 
 export interface ForcedDeletions {
-  /** The latest first; of one tenant, or of all in the scope; those before an id. */
+  /**
+   * The latest first; of one tenant, or of all in the scope; those before an id. Those of earlier tenants of the same name
+   * are for scopes of all tenants alone.
+   */
   list(
     scope: Scope,
     params: { readonly tenant?: string; readonly before?: bigint; readonly limit: number },

@@ -156,7 +156,7 @@ export interface WorkUpkeep {
   reportAlive(controllers: readonly string[]): Promise<void>;
   /** Gives objects that lack an item one, so that all of them are looked at: complete, page by page. */
   fillItems(controller: string): Promise<void>;
-  /** Tells of deletions what they wait for, once they have lasted a minute. */
+  /** Tells of deletions what they wait for, once they have lasted a minute: complete, page by page. */
   reportBlockedDeletions(): Promise<void>;
   /**
    * Looks at objects whose owners or dependents have changed, in one small transaction: dependents without an owner are

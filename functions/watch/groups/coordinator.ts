@@ -6,8 +6,7 @@
 import type { CursorKeyRing } from '#core/ports/cursor-keys.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
 import { isUnavailable } from '#core/status-error.ts';
-import type { DeadLetterRef, HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
-import type { LogPoint } from '#core/ports/event-log.ts';
+import type { Ack, DeadLetterRef, HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { DeadLetters, type DeadLettersDeps } from '#functions/watch/groups/dead-letters.ts';
 import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
@@ -15,11 +14,11 @@ import { Slots } from '#functions/watch/slots.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import { Leaving } from '#functions/watch/groups/leaving.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
+import { Renewals } from '#functions/watch/groups/renewals.ts';
+import { Resealing } from '#functions/watch/groups/resealing.ts';
 import type { GroupSession } from '#functions/watch/groups/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
-import { TokenAge } from '#functions/watch/groups/token-age.ts';
-import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
 export interface CoordinatorDeps
   extends
@@ -30,9 +29,6 @@ export interface CoordinatorDeps
   readonly streams: StreamDirectory;
 }
 
-/** A renewal that fails is made again twice before it is too late. */
-export const LEASE_MS = 6_000;
-const RENEW_MS = 2_000;
 /** Lanes of who died are with others this long after its lease. */
 const SETTLE_MS = 2_000;
 const TICK_MS = 100;
@@ -42,23 +38,17 @@ const MOVED_MARKS_MS = 3_000;
 /** At once, for all lanes that are behind. */
 const MAX_READS = 16;
 
-export interface ConfirmedLane extends HeldLane {
-  readonly point: LogPoint;
-}
-
 export class GroupCoordinator {
   readonly keeper: GroupKeeper;
   readonly #deps: CoordinatorDeps;
   readonly #sessions = new GroupSessions();
   readonly #leaving: Leaving;
   readonly #lifetime = new AbortController();
-  readonly #jobs: Readonly<Record<'renew' | 'settle' | 'mark' | 'look' | 'reseal', Job>>;
+  readonly #jobs: Readonly<Record<'settle' | 'mark' | 'look', Job>>;
+  readonly #renewals: Renewals;
   readonly #assignments: Assignments;
+  readonly #resealing: Resealing;
   readonly #ticker: NodeJS.Timeout;
-  readonly #tokenAge = new TokenAge();
-  /** Ack tokens from before this moment may open no more. */
-  #outdatedBeforeMs = -Infinity;
-  #renewedAtMs = 0;
   #settledAtMs = 0;
   #markedAtMs = 0;
   #movedAtMs = 0;
@@ -80,14 +70,20 @@ export class GroupCoordinator {
     };
     const job = (call: () => Promise<void>): Job => new Job(call, deps.onError);
     this.#jobs = {
-      renew: job(() => this.#renew()),
       settle: job(() => this.#settle()),
       mark: job(() => this.#mark()),
       look: job(() => this.#look()),
-      reseal: job(() => this.#reseal()),
     };
     this.#leaving = new Leaving({ ...deps, marked: () => this.noteDeliveries() });
-    this.#assignments = new Assignments({ ...deps, sessions: this.#sessions }, signal);
+    const shared = { ...deps, sessions: this.#sessions };
+    this.#renewals = new Renewals(shared);
+    this.#assignments = new Assignments(shared, signal);
+    this.#resealing = new Resealing({
+      ...shared,
+      noteDeliveries: () => this.noteDeliveries(),
+      begunAnew: (lanes) => this.begunAnew(lanes),
+      reload: (groups) => this.#assignments.reload(groups),
+    });
     deps.streams.onChange(() => this.#jobs.settle.ask(), signal);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
   }
@@ -99,8 +95,8 @@ export class GroupCoordinator {
   }
 
   /** Confirmed in the database a moment ago. */
-  confirmed(lanes: readonly ConfirmedLane[]): void {
-    for (const lane of lanes) for (const session of this.#sessions.of(lane.group)) session.confirm(lane, lane.point);
+  confirmed(acks: readonly Ack[]): void {
+    for (const ack of acks) for (const session of this.#sessions.of(ack.group)) session.confirm(ack, ack.point);
   }
 
   /** What was delivered here until now is counted, should its lane begin anew. */
@@ -121,17 +117,14 @@ export class GroupCoordinator {
 
   /** Keys have changed: what members cannot ack any more is delivered again. */
   keysChanged(ring: CursorKeyRing, previous: CursorKeyRing): void {
-    const beforeMs = this.#tokenAge.outdatedBefore(ring, previous, performance.now());
-    if (beforeMs === undefined) return;
-    this.#outdatedBeforeMs = beforeMs;
-    this.#jobs.reseal.ask();
+    this.#resealing.keysChanged(ring, previous);
   }
 
   /** The sessions have ended; resolves when their lanes are free for others, or it was tried. */
   async stop(): Promise<void> {
     clearInterval(this.#ticker);
     this.#lifetime.abort();
-    for (const job of [this.#assignments, ...Object.values(this.#jobs)]) job.stop();
+    for (const each of [this.#renewals, this.#assignments, this.#resealing, ...Object.values(this.#jobs)]) each.stop();
     await this.#leaving.done();
   }
 
@@ -140,32 +133,15 @@ export class GroupCoordinator {
     if (sessions.length === 0) return;
     const nowMs = performance.now();
     for (const session of sessions) session.tick(nowMs);
-    if (nowMs - this.#renewedAtMs >= RENEW_MS) {
-      this.#renewedAtMs = nowMs;
-      this.#jobs.renew.ask();
-    }
+    this.#renewals.tick(nowMs);
     if (nowMs - this.#settledAtMs >= SETTLE_MS) this.#jobs.settle.ask();
     if (nowMs - this.#markedAtMs >= DELIVERED_MARKS_MS) {
       this.#markedAtMs = nowMs;
       this.#jobs.mark.ask();
     }
     this.#jobs.look.ask();
-    this.#jobs.reseal.tick();
+    this.#resealing.tick();
     this.#assignments.tick();
-  }
-
-  async #renew(): Promise<void> {
-    const members = this.#sessions.all.map(({ membership }) => membership.member);
-    if (members.length === 0) return;
-    const askedAtMs = performance.now();
-    const alive = new Set(await this.#deps.groups.renew(members, LEASE_MS));
-    const ended: GroupSession[] = [];
-    for (const member of members) {
-      const session = this.#sessions.find(member);
-      if (alive.has(member)) session?.renewed(askedAtMs + LEASE_MS);
-      else if (session) ended.push(session);
-    }
-    if (ended.length > 0) await this.#end(ended);
   }
 
   /** A statement for each group: none waits for all of them, and one that fails holds up no other. */
@@ -177,16 +153,6 @@ export class GroupCoordinator {
       await this.#deps.groups.settle(group).catch((error: unknown) => failures.push(error));
     }
     if (failures.length > 0) throw failures[0];
-  }
-
-  /** Their memberships are over, in the database. */
-  async #end(sessions: readonly GroupSession[]): Promise<void> {
-    const deletions = await this.#deps.groups.deletions(sessions.map(({ membership }) => membership.group));
-    for (const session of sessions) {
-      const deletion = deletions.find(({ group }) => group === session.membership.group);
-      if (deletion) session.end(groupDeleted(deletion));
-      else session.end(leaseLost(), 'lease');
-    }
   }
 
   async #mark(): Promise<void> {
@@ -205,17 +171,6 @@ export class GroupCoordinator {
     this.confirmed(points.map(({ confirmed, ...held }) => ({ ...held, point: confirmed })));
   }
 
-  async #reseal(): Promise<void> {
-    const beforeMs = this.#outdatedBeforeMs;
-    await this.noteDeliveries();
-    const sessions = this.#sessions.all;
-    const lanes = sessions.flatMap((session) => session.lanes.awaited(beforeMs));
-    await this.#deps.groups.beginAnew(lanes);
-    this.begunAnew(lanes);
-    const withDeadLetters = sessions.filter((session) => session.lanes.deadLetters.forgetSent(beforeMs));
-    this.#assignments.reload(withDeadLetters.map(({ membership }) => membership.group));
-  }
-
   async #filterFailed(group: bigint, message: string): Promise<void> {
     this.#deps.onFilterError();
     await this.#deps.groups.noteFailure(group, message).catch((error: unknown) => {
@@ -227,7 +182,7 @@ export class GroupCoordinator {
     const session = this.#sessions.find(member);
     if (!session) return;
     this.#sessions.remove(session);
-    const marks = session.lanes.takeMarks(true).map(({ mark }) => mark);
+    const marks = session.lanes.marks.take(true).map(({ mark }) => mark);
     this.#leaving.add(member, marks);
   }
 }

@@ -50,6 +50,8 @@ export class Lane {
   #isParking = false;
   #awaitsRest = false;
   #next: LogPoint;
+  /** Of a lane that has no stored position: what lies before its first delivery. */
+  #beginning: LogPoint | undefined;
   /** -1: nothing. */
   #ackedSeq: bigint;
   #storedSeq: bigint;
@@ -140,6 +142,7 @@ export class Lane {
 
   /** An event was written to the client. */
   deliver(point: LogPoint, index: number, nowMs: number): void {
+    if (this.#storedSeq < 0n) this.#beginning ??= this.#next;
     this.passTo(point);
     this.#unacked.push({ point, index, atMs: nowMs });
     this.#unstoredDelivery = point.seq;
@@ -194,11 +197,15 @@ export class Lane {
     return delivered;
   }
 
-  /** What was of no concern up to where it is, when nothing is unacked; each point once. */
+  /**
+   * What was of no concern up to where it is, when nothing is unacked; each point once. Where it began is told also while
+   * something is: a lane without a position begins at the oldest event that is kept, whatever was lost to it by then.
+   */
   takeConfirmed(): LogPoint | undefined {
-    if (this.#unacked.length > 0 || this.#isParking || this.#next.seq <= this.#storedSeq) return undefined;
-    this.#storedSeq = this.#next.seq;
-    return this.#next;
+    const point = this.isAtRest ? this.#next : this.#beginning;
+    if (!point || point.seq <= this.#storedSeq) return undefined;
+    this.#storedSeq = point.seq;
+    return point;
   }
 
   /** A mark was not stored: it is given again. */

@@ -1,16 +1,11 @@
 /** The lanes that one member holds, by stream, and which of them there is something to do for. */
 
 import { type LogPoint, type LogRange, ORIGIN } from '#core/ports/event-log.ts';
-import type { AssignedLane, HeldLane, LaneMark, LaneRef } from '#core/ports/watch-groups.ts';
+import type { AssignedLane, HeldLane, LaneRef } from '#core/ports/watch-groups.ts';
 import { type Delivery, Lane, type LaneLimits } from '#functions/watch/groups/lane.ts';
 import { MemberDeadLetters } from '#functions/watch/groups/member-dead-letters.ts';
+import { MemberMarks } from '#functions/watch/groups/member-marks.ts';
 import type { StreamReading } from '#functions/watch/groups/stream-reading.ts';
-
-/** A mark and whose it is, in case it cannot be stored. */
-export interface TakenMark {
-  readonly lane: Lane;
-  readonly mark: LaneMark;
-}
 
 export type OpenReading = (stream: bigint, tenant: string, range: LogRange) => StreamReading;
 
@@ -19,10 +14,9 @@ export class MemberLanes {
   readonly #limits: LaneLimits;
   readonly #open: OpenReading;
   readonly #readings = new Map<bigint, StreamReading>();
+  readonly marks: MemberMarks = new MemberMarks(this.#readings);
   /** Something is unacked. */
   readonly #busy = new Set<Lane>();
-  /** Something was delivered that the database does not know of. */
-  readonly #unmarked = new Set<Lane>();
   readonly #wanted = new Set<Lane>();
   #unackedCount = 0;
   #wakeAtMs = Infinity;
@@ -115,7 +109,7 @@ export class MemberLanes {
   /** Something was delivered on it. */
   delivered(lane: Lane): void {
     this.#busy.add(lane);
-    this.#unmarked.add(lane);
+    this.marks.delivered(lane);
     this.#unackedCount += 1;
   }
 
@@ -157,42 +151,6 @@ export class MemberLanes {
     return rested.map(({ held }) => held);
   }
 
-  /** What the database is to be told: of deliveries, and if asked for of lanes that moved by themselves. */
-  takeMarks(ofMoves: boolean): readonly TakenMark[] {
-    const lanes = new Set(this.#unmarked);
-    this.#unmarked.clear();
-    if (ofMoves) {
-      for (const reading of this.#readings.values()) {
-        if (!reading.hasMoved) continue;
-        // One that waits for acks, with nothing of concern behind them, is told of later.
-        reading.hasMoved = [...reading.lanes.values()].some((lane) => !lane.isAtRest);
-        for (const lane of reading.lanes.values()) lanes.add(lane);
-      }
-    }
-    const marks: TakenMark[] = [];
-    for (const lane of lanes) {
-      const delivered = lane.takeDelivered();
-      const confirmed = ofMoves ? lane.takeConfirmed() : undefined;
-      if (delivered !== undefined || confirmed) marks.push({ lane, mark: { ...lane.held, delivered, confirmed } });
-    }
-    return marks;
-  }
-
-  /** What was delivered a moment ago is no attempt. */
-  forgetDeliveries(): void {
-    for (const lane of this.#unmarked) lane.takeDelivered();
-    this.#unmarked.clear();
-  }
-
-  /** The mark was not stored. */
-  restore({ lane, mark }: TakenMark): void {
-    if (this.find(lane.held) !== lane) return;
-    lane.restore(mark.delivered, mark.confirmed);
-    this.#unmarked.add(lane);
-    const reading = this.reading(lane.held);
-    if (reading) reading.hasMoved = true;
-  }
-
   /** Whether the pause of a lane has ended since this was last asked. */
   takeWake(nowMs: number): boolean {
     if (nowMs < this.#wakeAtMs) return false;
@@ -210,14 +168,14 @@ export class MemberLanes {
   #forget(lane: Lane): void {
     this.#unackedCount -= lane.unackedCount;
     this.#busy.delete(lane);
-    this.#unmarked.delete(lane);
+    this.marks.forget(lane);
     this.#wanted.delete(lane);
   }
 
   stop(): void {
     for (const reading of this.#readings.values()) reading.stop();
     this.#readings.clear();
-    for (const set of [this.#busy, this.#unmarked, this.#wanted]) set.clear();
+    for (const each of [this.#busy, this.#wanted, this.marks]) each.clear();
     this.#unackedCount = 0;
     this.deadLetters.clear();
   }

@@ -163,7 +163,7 @@ export class GroupSession implements TimedStream {
     if (error instanceof FilterFailed) {
       keeper.onFilterFailed(this.membership.group, error.message);
       // They are not to blame: a filter that fails each time would use their attempts up.
-      this.lanes.forgetDeliveries();
+      this.lanes.marks.forgetDeliveries();
       this.end(filterFailed(error, undefined));
       return;
     }

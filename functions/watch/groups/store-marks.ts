@@ -9,13 +9,13 @@ export async function storeMarks(
   sessions: readonly GroupSession[],
   ofMoves: boolean,
 ): Promise<void> {
-  const taken = sessions.map(({ lanes }) => ({ lanes, marks: lanes.takeMarks(ofMoves) }));
-  const all = taken.flatMap(({ marks }) => marks);
+  const members = sessions.map(({ lanes: { marks } }) => ({ marks, taken: marks.take(ofMoves) }));
+  const all = members.flatMap(({ taken }) => taken);
   if (all.length === 0) return;
   try {
     await groups.mark(all.map(({ mark }) => mark));
   } catch (error) {
-    for (const { lanes, marks } of taken) for (const mark of marks) lanes.restore(mark);
+    for (const { marks, taken } of members) for (const mark of taken) marks.restore(mark);
     throw error;
   }
 }

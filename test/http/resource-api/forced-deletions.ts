@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest';
 
 import { clientOf } from '#test/http/client.ts';
-import { createWidget, expectStatus, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import {
+  createWidget,
+  expectStatus,
+  makeWorld,
+  removeTenant,
+  TENANTS,
+  uniqueName,
+  useWorld,
+} from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 const REASON = { reason: 'its controller was uninstalled' };
@@ -132,6 +140,19 @@ export function forcedDeletions(open: OpenTarget): void {
       const stranger = await clientOf(world.target, { roles: ['admin'], tenants: [uniqueName('other')] });
       expectStatus(await stranger.get(audit()), 404, 'NotFound');
       expect((await stranger.get('/apis/plumbline.dev/v1/forceddeletions')).body.items).toEqual([]);
+    });
+
+    test('is nothing for a later tenant of the same name; who sees all tenants still has it', async () => {
+      const earlier = await makeWorld(world.target);
+      const path = `/apis/plumbline.dev/v1/namespaces/${earlier.tenant}/forceddeletions`;
+      const { name, uid } = (await createWidget(earlier, { finalizers: ['gone.dev/a'] })).metadata;
+      await earlier.editor.delete(earlier.widget(name));
+      expect((await earlier.admin.post(`${earlier.widget(name)}/force-delete`, REASON)).status).toBe(200);
+      expect((await earlier.viewer.get(path)).text).toContain(uid);
+      await removeTenant(earlier, earlier.tenant);
+      expect((await earlier.admin.post(TENANTS, { metadata: { name: earlier.tenant } })).status).toBe(201);
+      expect((await earlier.viewer.get(path)).body.items).toEqual([]);
+      expect((await earlier.admin.get(path)).text).toContain(uid);
     });
 
     test('is there over all tenants for who sees them', async () => {

@@ -293,6 +293,14 @@ export function owners(open: OpenTarget): void {
       expectStatus(answer, 422, 'Invalid', 'only one owner can have controller set to true');
     });
 
+    test('when there are more than 200', async () => {
+      const owner = referenceTo(await createWidget(world));
+      const answer = await world.editor.post(world.widgets, {
+        metadata: { name: uniqueName('w'), ownerReferences: Array.from({ length: 201 }, () => owner) },
+      });
+      expectStatus(answer, 422, 'Invalid', 'an object has at most 200 owners; got 201');
+    });
+
     test('with the finalizers of two policies', async () => {
       const answer = await world.editor.post(world.widgets, {
         metadata: { name: uniqueName('w'), finalizers: ['orphan', 'foregroundDeletion'] },

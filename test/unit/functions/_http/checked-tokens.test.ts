@@ -47,6 +47,14 @@ test('a token that comes again is the same caller, and its signature is not chec
   expect(verify).toHaveBeenCalledTimes(1);
 });
 
+test('nor is that of a token that comes many times at once', async () => {
+  const sent = await token();
+  const verify = vi.spyOn(crypto.subtle, 'verify');
+  await identify(sent);
+  await Promise.all(Array.from({ length: 10 }, () => identify(sent)));
+  expect(verify).toHaveBeenCalledTimes(1);
+});
+
 test('it is refused from the moment when its key is withdrawn, or is another one under the same name', async () => {
   const sent = await token();
   await identify(sent);

@@ -65,6 +65,14 @@ test('a client that the runtime tells to be gone is gone, though nothing was sen
   expect(events.onClose).toHaveBeenCalledOnce();
 });
 
+test('a client that was gone before its stream was opened is gone', async () => {
+  const { events, sink } = open({ signal: AbortSignal.abort() });
+  sink.write(bytesOf('one'));
+  await Promise.resolve();
+  expect(events.onClose).toHaveBeenCalledOnce();
+  expect(sink.bufferedBytes).toBe(0);
+});
+
 test('a stream that is destroyed breaks, with whatever was not sent', async () => {
   const { sink, reader, events } = openReader();
   sink.write(bytesOf('one'));

@@ -7,7 +7,7 @@ import { fakeDirectory, fakeLog, settle } from '#test/unit/functions/watch/fakes
 test('who has much to read beside live watchers rests three times as long as each part took', async () => {
   const { pace, clock, rests } = world();
   pace.live();
-  const stint = pace.stint();
+  const stint = pace.stint(() => 0);
   await readMuch(stint);
   expect(stint.isSlow).toBe(true);
   for (const tookMs of [2, 10, 5_000]) {
@@ -21,12 +21,12 @@ test('who has much to read beside live watchers rests three times as long as eac
 
 test('who has missed little, or has nobody to delay, does not rest', async () => {
   const { pace, clock, rests } = world();
-  const alone = pace.stint();
+  const alone = pace.stint(() => 0);
   await readMuch(alone);
   expect(alone.isSlow).toBe(false);
   pace.live();
   expect(alone.isSlow).toBe(true);
-  const short = pace.stint();
+  const short = pace.stint(() => 0);
   await short.run(250, async () => undefined);
   expect(short.isSlow).toBe(false);
   clock.nowMs += 5_000;
@@ -35,11 +35,24 @@ test('who has missed little, or has nobody to delay, does not rest', async () =>
   expect(rests).toEqual([]);
 });
 
+test('who does not come closer reads as fast as it can, until it does', async () => {
+  const { pace } = world();
+  pace.live();
+  let grown = 0;
+  const stint = pace.stint(() => grown);
+  await readMuch(stint);
+  expect(stint.isSlow).toBe(true);
+  grown = 501;
+  expect(stint.isSlow).toBe(false);
+  await stint.run(2, async () => undefined);
+  expect(stint.isSlow).toBe(true);
+});
+
 test('however many are far behind, three read at once beside live watchers', async () => {
   const { pace } = world();
   const held = Promise.withResolvers<void>();
   let reading = 0;
-  const stints = Array.from({ length: 10 }, () => pace.stint());
+  const stints = Array.from({ length: 10 }, () => pace.stint(() => 0));
   for (const stint of stints) await readMuch(stint);
   const read = (): Promise<void> => {
     reading += 1;

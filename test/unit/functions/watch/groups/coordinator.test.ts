@@ -98,7 +98,7 @@ function sessionWithOneMark(member: bigint, group: bigint = 1n): GroupSession {
   return {
     membership: { group, member, isNew: true, droppedAt: undefined },
     lanes: {
-      takeMarks: () => marks.splice(0).map((mark) => ({ lane: undefined, mark })),
+      marks: { take: () => marks.splice(0).map((mark) => ({ lane: undefined, mark })) },
       takeRested: () => [],
       awaited: () => [],
       drop: () => [],

@@ -24,6 +24,18 @@ describe('a lane', () => {
     expect(held.takeConfirmed()).toEqual(at(9));
   });
 
+  test('that has no position tells where it began once it delivers: what is lost to it from there on is a loss', () => {
+    const held = lane({ confirmed: undefined });
+    held.passTo(at(3));
+    held.deliver(at(4), 0, 0);
+    const began = held.takeConfirmed();
+    expect([began, held.takeConfirmed()]).toEqual([at(3), undefined]);
+    held.restore(4n, began);
+    expect(held.takeConfirmed()).toEqual(at(3));
+    held.confirm(at(4));
+    expect(held.takeConfirmed()).toBeUndefined();
+  });
+
   test('gives a mark again that was not stored', () => {
     const held = lane();
     held.passTo(at(5));

@@ -1,0 +1,35 @@
+/**
+ * `npm run serve -- --role api,watch,publish,reconcile`: a server, of some functions or all. It brings no database and no
+ * keys, changes no schema, and writes no file: what it needs is in its environment, and `npm run set-up` came first.
+ */
+
+import { assertSchemaIsCurrent } from '#adapters/postgres/migrate.ts';
+import { mayOwnSchema } from '#adapters/postgres/schema-owner.ts';
+import { runCommand } from '#infra/local/command.ts';
+import { compose } from '#infra/local/compose.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { explainDatabaseError } from '#infra/local/database-error.ts';
+import { givenInstallation } from '#infra/local/installation.ts';
+import { runUntilStopped } from '#infra/local/run-until-stopped.ts';
+import { parseServeArguments, requireServerConfig, SERVE_USAGE } from '#infra/node/arguments.ts';
+
+await runCommand(async function serve() {
+  const roles = parseServeArguments(process.argv.slice(2));
+  const config = requireServerConfig(readConfig(process.env, { isTerminal: process.stdout.isTTY }), roles);
+  const { databaseUrl } = config;
+  await runUntilStopped(config, async ({ logger, started, stopSignal }) => {
+    await assertSchemaIsCurrent(databaseUrl).catch((error: unknown) => {
+      throw explainDatabaseError(error, databaseUrl);
+    });
+    if (await mayOwnSchema(databaseUrl)) {
+      logger.warn('the login of DATABASE_URL may change the schema; servers need one in role plumbline_worker alone');
+    }
+    const installation = givenInstallation(databaseUrl);
+    const { opsUrl, listeners } = await compose(
+      { config, databaseUrl, installation, roles, logger, keys: undefined, stopSignal },
+      started,
+    );
+    logger.info({ roles: [...roles], ...listeners, opsUrl }, 'ready');
+  });
+}, SERVE_USAGE);
+process.exit();

@@ -1,0 +1,40 @@
+/**
+ * `npm run set-up`: what comes before the servers of a version, once, with the login that owns the schema: migrations, the
+ * log of events, the kinds of KINDS, and TENANT_OBJECTS. It changes nothing that is so already.
+ */
+
+import { destination } from 'pino';
+import { createLogger } from '#adapters/node/logger.ts';
+import { connect } from '#adapters/postgres/client.ts';
+import { migrate } from '#adapters/postgres/migrate.ts';
+import { runCommand } from '#infra/local/command.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { explainDatabaseError } from '#infra/local/database-error.ts';
+import { ownInstallation } from '#infra/local/installation.ts';
+import { loadKinds } from '#infra/local/kinds.ts';
+import { shippedKinds } from '#infra/local/shipped-kinds.ts';
+import { requireServerConfig } from '#infra/node/arguments.ts';
+
+const USAGE =
+  'usage: DATABASE_URL=… npm run set-up; the login owns the database. It takes the variables of the servers';
+
+await runCommand(async function setUp() {
+  const given = readConfig(process.env, { isTerminal: process.stdout.isTTY });
+  const config = requireServerConfig(given, new Set());
+  const { databaseUrl, logFormat } = config;
+  await migrate(databaseUrl).catch((error: unknown) => {
+    throw explainDatabaseError(error, databaseUrl);
+  });
+  const installation = ownInstallation(databaseUrl);
+  await installation.haveLog(config, createLogger({ format: logFormat, level: 'warn', stream: destination(2) }));
+  const sql = connect(databaseUrl, { applicationName: 'plumbline set-up', maxConnections: 1 });
+  try {
+    const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
+    const kinds = await loadKinds(shipped, config.kindsModule);
+    await installation.haveKinds(kinds);
+    await installation.haveObjectLimit(config.limits.tenantObjects);
+    process.stdout.write(`the schema is current; ${kinds.all.length} kinds are registered\n`);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}, USAGE);
