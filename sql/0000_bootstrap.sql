@@ -1,7 +1,7 @@
 -- Roles, schema and the migration ledger. Idempotent: runs before every migration, under the migration lock.
 -- plumbline_migrator owns every object; plumbline_server serves, and may not change the schema nor switch capture off; it
 -- sees the tenants that its transaction names, see 0020_row_security.sql. plumbline_worker may do the same and sees all
--- tenants: it publishes, reconciles and looks after the log.
+-- tenants: it publishes, reconciles and looks after the log, and may alone call the functions for that, which know no tenant.
 -- They are group roles. A login that only serves is best a member of plumbline_server alone: who is a member of several
 -- can leave the one for the other.
 do $$

@@ -285,4 +285,4 @@ end
 $$;
 
 grant execute on function plumbline.publish_batch, plumbline.pending_streams, plumbline.quarantine_head,
-  plumbline.ensure_event_log_partitions, plumbline.expire_event_log, plumbline.forget_batches, plumbline.document_bytes to plumbline_server;
+  plumbline.ensure_event_log_partitions, plumbline.expire_event_log, plumbline.forget_batches, plumbline.document_bytes to plumbline_worker;

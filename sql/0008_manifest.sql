@@ -321,4 +321,4 @@ begin
 end
 $$;
 
-grant execute on function plumbline.begin_batch, plumbline.complete_batch, plumbline.quarantine_batch to plumbline_server;
+grant execute on function plumbline.begin_batch, plumbline.complete_batch, plumbline.quarantine_batch to plumbline_worker;

@@ -400,4 +400,5 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
     where c.name = alive.name
 $$;
 
-grant execute on function plumbline.is_running, plumbline.fill_items, plumbline.report_alive to plumbline_server;
+grant execute on function plumbline.is_running to plumbline_server;
+grant execute on function plumbline.fill_items, plumbline.report_alive to plumbline_worker;

@@ -591,4 +591,4 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 
 grant execute on function plumbline.claim_passes, plumbline.renew_passes, plumbline.release_pass, plumbline.finish_passes, plumbline.add_finalizer,
-  plumbline.expire_object_events to plumbline_server;
+  plumbline.expire_object_events to plumbline_worker;

@@ -163,4 +163,4 @@ end
 $$;
 
 grant execute on function plumbline.tenant_stream, plumbline.tenant_objects, plumbline.close_stream, plumbline.drain_stream,
-  plumbline.remove_stream_events, plumbline.mark_stream_removed to plumbline_server;
+  plumbline.remove_stream_events, plumbline.mark_stream_removed to plumbline_worker;

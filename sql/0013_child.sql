@@ -88,4 +88,4 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
   update plumbline.watch_change set due_at = clock_timestamp() + p_after where id = any (p_ids)
 $$;
 
-grant execute on function plumbline.postpone_watch_changes, plumbline.apply_child, plumbline.remove_child, plumbline.finish_watch_changes to plumbline_server;
+grant execute on function plumbline.postpone_watch_changes, plumbline.apply_child, plumbline.remove_child, plumbline.finish_watch_changes to plumbline_worker;

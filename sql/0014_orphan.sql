@@ -44,4 +44,4 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
   delete from plumbline.orphan where controller = p_controller and class = p_class and external_id = p_id
 $$;
 
-grant execute on function plumbline.note_orphans, plumbline.is_orphan, plumbline.forget_orphan to plumbline_server;
+grant execute on function plumbline.note_orphans, plumbline.is_orphan, plumbline.forget_orphan to plumbline_worker;

@@ -94,7 +94,7 @@ create trigger zzz_count_insert after insert on plumbline.resource
 create trigger zzz_count_delete after delete on plumbline.resource
   referencing old table as old_rows for each statement execute function plumbline.count_objects();
 
--- At the end of a transaction, for each row that it has counted in: refuses what it has added beyond the limit.
+-- At the end of a transaction, for the last change of each row that it has counted in: refuses what it has added beyond the limit.
 create function plumbline.check_quota() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
@@ -106,7 +106,9 @@ declare
     where c.tenant = new.tenant and c.api_group = new.api_group and c.kind = new.kind and c.txid = pg_current_xact_id());
   used bigint;
 begin
-  if most is null or coalesce(added, 0) <= 0 then
+  if most is null or coalesce(added, 0) <= 0
+    -- Counted on since: that is looked at for itself.
+    or new.used <> (select c.used from plumbline.object_count c where c.id = new.id) then
     return null;
   elsif current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'objects of tenant "%" have a limit, and can be created at READ COMMITTED only', new.tenant
@@ -133,11 +135,11 @@ begin
 end
 $$;
 
--- Once for each row that a transaction counts in.
+-- Not only for the first change of a row: whoever sets constraints to be checked at once may go on after that.
 create constraint trigger check_quota_of_new after insert on plumbline.object_count
   deferrable initially deferred for each row execute function plumbline.check_quota();
 create constraint trigger check_quota after update on plumbline.object_count
-  deferrable initially deferred for each row when (old.txid is distinct from new.txid) execute function plumbline.check_quota();
+  deferrable initially deferred for each row execute function plumbline.check_quota();
 
 insert into plumbline.object_count (tenant, api_group, kind, used, used_before)
   select r.tenant, r.api_group, r.kind, count(*), count(*) from plumbline.resource r group by 1, 2, 3;

@@ -415,4 +415,4 @@ end
 $$;
 
 grant select on plumbline.owner_change to plumbline_server;
-grant execute on function plumbline.collect, plumbline.sweep_owners, plumbline.report_blocked_deletions to plumbline_server;
+grant execute on function plumbline.collect, plumbline.sweep_owners, plumbline.report_blocked_deletions to plumbline_worker;

@@ -6,6 +6,7 @@
 import { type Fragment, guarded, type Sql } from '#adapters/postgres/client.ts';
 import { isKey, shownColumns, subject } from '#adapters/postgres/resource-columns.ts';
 import { scoped } from '#adapters/postgres/scoped.ts';
+import { holds, judge, toRemoval, type WrittenRow } from '#adapters/postgres/write-outcome.ts';
 import type { PropagationPolicy } from '#core/delete-options.ts';
 import { type Scope, seesTenant } from '#core/identity.ts';
 import type {
@@ -19,9 +20,6 @@ import type {
 } from '#core/ports/resources.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 import { StatusError } from '#core/status-error.ts';
-
-/** A written row, or the row as it was found when the write did not happen. */
-type WrittenRow = ResourceRow & { readonly outcome: 'written' | 'marked' | 'gone' | 'kept' | 'fenced' };
 
 /** @param sql a pool, or the connection of a transaction that serves the scopes of the writes. */
 export function resourceWrites(sql: Sql): ResourceWrites {
@@ -105,8 +103,7 @@ export function resourceWrites(sql: Sql): ResourceWrites {
           from done r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;
         return found;
       });
-      const written = judge(row, key, preconditions);
-      return { row: written, gone: written.outcome === 'gone' };
+      return toRemoval(judge(row, key, preconditions));
     },
 
     async forceDelete(
@@ -130,8 +127,7 @@ export function resourceWrites(sql: Sql): ResourceWrites {
           from done r join plumbline.kind k on k.api_group = r.api_group and k.kind = r.kind`;
         return found;
       });
-      const written = judge(row, key, preconditions);
-      return { row: written, gone: written.outcome === 'gone' };
+      return toRemoval(judge(row, key, preconditions));
     },
   };
 
@@ -190,49 +186,4 @@ export function resourceWrites(sql: Sql): ResourceWrites {
     });
     return judge(row, key, preconditions, controller);
   }
-}
-
-/** A write that found its row but did not happen was either refused by a precondition, or would have changed nothing. */
-function judge(
-  row: WrittenRow | undefined,
-  key: ResourceKey,
-  { uid, resourceVersion }: Preconditions,
-  controller?: string,
-): WrittenRow {
-  if (!row)
-    throw new StatusError('NotFound', `${subject(key)} not found`, { details: { name: key.name, kind: key.kind } });
-  if (row.outcome === 'fenced') {
-    const message = `controller ${controller} has reported with a higher fencing token: this lease was lost, and nothing is written`;
-    throw new StatusError('Fenced', `${subject(key)}: ${message}`, {
-      details: {
-        name: key.name,
-        kind: key.kind,
-        uid: row.uid,
-        causes: [{ reason: 'StaleFencingToken', message, field: 'fencingToken' }],
-      },
-    });
-  }
-  if (row.outcome !== 'kept') return row;
-  if (uid !== undefined && row.uid !== uid) {
-    throw new StatusError(
-      'Conflict',
-      `${subject(key)}: the UID in the precondition (${uid}) is not the object's (${row.uid}); it might have been deleted and then recreated`,
-      { details: { name: key.name, kind: key.kind, uid: row.uid } },
-    );
-  }
-  if (resourceVersion !== undefined && row.resourceVersion !== resourceVersion) {
-    throw new StatusError(
-      'Conflict',
-      `${subject(key)}: the object has been modified (resourceVersion ${row.resourceVersion}, not ${resourceVersion}); read it again and apply your changes to the latest version`,
-      { details: { name: key.name, kind: key.kind, uid: row.uid } },
-    );
-  }
-  return row;
-}
-
-/** Preconditions on the locked row `t`. The versions are compared as text: any text that is not the version is stale. */
-function holds(sql: Sql, { uid, resourceVersion }: Preconditions): Fragment {
-  return sql`true
-    ${uid === undefined ? sql`` : sql`and t.uid::text = ${uid}`}
-    ${resourceVersion === undefined ? sql`` : sql`and t.resource_version::text = ${resourceVersion}`}`;
 }

@@ -4,13 +4,13 @@ import type { Audience, Caller, TenantSet } from '#core/identity.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import type { BlockSet } from '#core/token-block.ts';
 import { tokenBlocked } from '#http/admit.ts';
-import type { Feed, FeedDeps } from '#functions/watch/feed.ts';
-import { createFeeds } from '#functions/watch/feeds.ts';
+import type { Feed, FeedDeps } from '#functions/watch/feed/feed.ts';
+import { createFeeds } from '#functions/watch/feed/feeds.ts';
 import type { Filter } from '#functions/watch/filter/compile.ts';
 import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/coordinator.ts';
-import { Tails } from '#functions/watch/tails.ts';
+import { Tails } from '#functions/watch/tail/tails.ts';
 import type { TimedStream, WatchEnd, WatchMode } from '#functions/watch/timed-stream.ts';
-import { Turns } from '#functions/watch/turns.ts';
+import { Turns } from '#functions/watch/pacing/turns.ts';
 import { changeForView, type View } from '#functions/watch/view.ts';
 import type { WatchPlaces } from '#functions/watch/watch-places.ts';
 import {

@@ -3,7 +3,7 @@
 import { type LogPoint, PositionExpired } from '#core/ports/event-log.ts';
 import type { GroupDeletion } from '#core/ports/watch-groups.ts';
 import { REASON_CODES, StatusError, toStatusError } from '#core/status-error.ts';
-import { LogHole } from '#functions/watch/dense.ts';
+import { LogHole } from '#functions/watch/tail/dense.ts';
 import type { FilterFailed } from '#functions/watch/filter/compile.ts';
 
 /** With the same last event id, the next try would end the same way. */

@@ -11,7 +11,11 @@ import { parseLabelSelector } from '#core/label-selector.ts';
 import { dnsLabelProblem } from '#core/names.ts';
 import { StatusError } from '#core/status-error.ts';
 import { compileFilter } from '#functions/watch/filter/compile.ts';
-import { GROUP_PARAMETERS, groupParameters, type GroupRequest } from '#functions/watch/groups/group-request.ts';
+import {
+  GROUP_PARAMETERS,
+  groupParameters,
+  type GroupRequest,
+} from '#functions/watch/groups/requests/group-request.ts';
 import { createSelection, type KindName, type Selection } from '#functions/watch/selection.ts';
 
 export type WatchStart =

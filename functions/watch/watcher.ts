@@ -6,14 +6,14 @@
 import type { CursorVector } from '#core/cursor.ts';
 import type { SseSink } from '#core/ports/sse.ts';
 import type { StatusError } from '#core/status-error.ts';
-import { type Backlog, catchUp, type CatchUpDeps } from '#functions/watch/catch-up.ts';
-import type { Feed, FeedWatcher } from '#functions/watch/feed.ts';
+import { type Backlog, catchUp, type CatchUpDeps } from '#functions/watch/backlog/catch-up.ts';
+import type { Feed, FeedWatcher } from '#functions/watch/feed/feed.ts';
 import type { Filter } from '#functions/watch/filter/compile.ts';
 import { bookmarkFrame, errorFrame, FrameBytes } from '#functions/watch/frames.ts';
-import type { SentRange } from '#functions/watch/range-bytes.ts';
+import type { SentRange } from '#functions/watch/feed/range-bytes.ts';
 import type { Selection } from '#functions/watch/selection.ts';
 import { Outlet } from '#functions/watch/outlet.ts';
-import type { Worker } from '#functions/watch/turns.ts';
+import type { Worker } from '#functions/watch/pacing/turns.ts';
 import type { TimedStream } from '#functions/watch/timed-stream.ts';
 import { furthest, isAhead } from '#functions/watch/vectors.ts';
 import { fateOfLastId } from '#functions/watch/watch-errors.ts';

@@ -13,7 +13,7 @@ eventLogContract('PostgreSQL', async () => {
   const database = await createTestDatabase();
   await registerKinds(database.url, [tenantKind, ...kinds]);
   const admin = connect(database.url, { applicationName: 'contract' });
-  const sql = connect(database.url, { applicationName: 'contract log', role: 'plumbline_server' });
+  const sql = connect(database.url, { applicationName: 'contract log', role: 'plumbline_worker' });
   const outbox = postgresOutbox(sql);
   let tenants = 0;
   let objects = 0;

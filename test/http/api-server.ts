@@ -59,10 +59,11 @@ export async function startApiServer({
   const kinds = createKindRegistry([...SHIPPED_KINDS, ...testKinds]);
   await registerKinds(database.url, kinds.all);
   const sql = connect(database.url, { applicationName: 'plumbline test', role: 'plumbline_server' });
-  await postgresRetention(sql).prepare();
+  const machinery = connect(database.url, { applicationName: 'plumbline test machinery', role: 'plumbline_worker' });
+  await postgresRetention(machinery).prepare();
   const stopping = new AbortController();
   const publisher = withPublisher ? publish() : undefined;
-  const box = await rotatingBox(postgresCursorKeys(sql, randomBytes), stopping.signal);
+  const box = await rotatingBox(postgresCursorKeys(machinery, randomBytes), stopping.signal);
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
   const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'EdDSA' };
   const app = createApi({
@@ -93,8 +94,13 @@ export async function startApiServer({
   function publish(): Promise<void> {
     return runResidentPublisher(
       {
-        outbox: postgresOutbox(sql),
-        sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: database.url, sql, signal: stopping.signal }),
+        outbox: postgresOutbox(machinery),
+        sleep: postgresWriterSleep({
+          role: 'publisher',
+          databaseUrl: database.url,
+          sql: machinery,
+          signal: stopping.signal,
+        }),
         onError: (error) => console.error(error),
       },
       stopping.signal,
@@ -121,7 +127,7 @@ export async function startApiServer({
     await server.stop();
     stopping.abort();
     await publisher;
-    await sql.end();
+    await Promise.all([sql.end(), machinery.end()]);
     await database.drop();
   }
 }

@@ -15,7 +15,7 @@ import { useOwnInstance } from '#test/support/own-instance.ts';
 const instance = useOwnInstance();
 const world = useGroups(instance.open);
 
-test('a lane that lost events to retention says so before it goes on, and again until that is acked', async () => {
+test('a lane that lost events to retention, confirmed ones before them or not, says so before it goes on, until that is acked', async () => {
   const group = uniqueName('lost');
   const query = { tenants: world.tenant };
   const uid = await world.write('w', 3);
@@ -23,6 +23,10 @@ test('a lane that lost events to retention says so before it goes on, and again 
   await first.waitFor(isOf(uid, 2));
   expect(await world.ack(first.events.find(isOf(uid, 0))?.id)).toBe('Acked');
   await first.close();
+  const unconfirmed = uniqueName('unconfirmed');
+  const leaving = await world.join(unconfirmed, query);
+  await leaving.waitFor(isOf(uid, 2));
+  await leaving.close();
   await expireEvents(instance.sql, world.tenant, 2);
 
   const lostFrame = {
@@ -30,6 +34,8 @@ test('a lane that lost events to retention says so before it goes on, and again 
     id: expect.any(String),
     data: { reason: 'ResyncRequired', tenant: world.tenant, lane: expect.any(String), fence: expect.any(String) },
   };
+  expect(await (await world.join(unconfirmed, query)).next()).toEqual(lostFrame);
+
   const second = await world.join(group, query);
   expect(await second.next()).toEqual(lostFrame);
   await second.waitFor(isOf(uid, 2));

@@ -33,7 +33,7 @@ beforeAll(async () => {
   [{ installation } = { installation: '' }] = await sql<
     { installation: string }[]
   >`select installation from plumbline.log_choice`;
-  server = connect(database.url, { applicationName: 'test server', role: 'plumbline_server' });
+  server = connect(database.url, { applicationName: 'test publisher', role: 'plumbline_worker' });
   first = postgresManifests(server, 'first');
   second = postgresManifests(server, 'second');
 });

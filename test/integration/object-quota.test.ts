@@ -100,6 +100,19 @@ test('nor do those whose transactions are many statements, from far below the li
   expect(await count('large')).toBeGreaterThan(4000 - 36);
 });
 
+test('nor does a transaction that has its constraints checked at once, and goes on', async () => {
+  await limit('acme', 100);
+  const connection = database.connection();
+  await connection`begin`;
+  await connection`set constraints all immediate`;
+  await connection`insert into plumbline.resource (tenant, api_group, kind, name)
+    values ('acme', 'example.dev', 'Widget', 'checked')`;
+  const refusal = await refusalOf(connection`insert into plumbline.resource (tenant, api_group, kind, name)
+    select 'acme', 'example.dev', 'Widget', 'unchecked-' || n from generate_series(1, 100) n`);
+  expect(refusal.code).toBe('PL403');
+  await connection`rollback`;
+});
+
 test('nor can one be created at an isolation level that does not see what others create', async () => {
   await limit('acme', 100);
   for (const level of ['repeatable read', 'serializable']) {

@@ -27,7 +27,7 @@ describe('functions that act as their owner', () => {
 
   test('take no type of a temporary schema for their own', async () => {
     const session = database.connection();
-    await session`set role plumbline_server`;
+    await session`set role plumbline_worker`;
     await session`create function pg_temp.intrude(d pg_catalog.date) returns boolean language plpgsql as $$
       begin execute 'alter table plumbline.resource disable trigger zz_capture_update'; return true; end $$`;
     await session`create domain pg_temp.date as pg_catalog.date check (pg_temp.intrude(value))`;
@@ -53,6 +53,10 @@ describe('the serving role', () => {
     ['block a token', "insert into plumbline.token_block (subject, reason) values ('ann', 'none')"],
     ['let a blocked token in', 'delete from plumbline.token_block'],
     ['empty the objects', 'truncate plumbline.resource'],
+    ['publish', 'select plumbline.pending_streams()'],
+    ['collect', 'select plumbline.collect(1)'],
+    ['act for controllers', "select plumbline.claim_passes('{a/b}', 'me', interval '1 minute', 1, '')"],
+    ['close the stream of a tenant', "select plumbline.close_stream('acme')"],
   ])('cannot %s', async (_, statement) => {
     expect((await refusalOf(server.unsafe(statement))).code).toBe('42501');
   });

@@ -10,7 +10,7 @@ import { groupAnswer } from '#functions/watch/group-admin/answers.ts';
 import type { GroupAdminDeps } from '#functions/watch/group-admin/deps.ts';
 import { findGroupToChange } from '#functions/watch/group-admin/find-group.ts';
 import { readAct } from '#functions/watch/group-admin/requests.ts';
-import { resumeVector } from '#functions/watch/start-vector.ts';
+import { resumeVector } from '#functions/watch/start/start-vector.ts';
 import type { HttpEnv } from '#http/app.ts';
 import type { MethodHandler } from '#http/methods.ts';
 

@@ -7,7 +7,7 @@ import type { JsonObject } from '#core/json.ts';
 import type { AdminAct } from '#core/ports/watch-group-admin.ts';
 import type { GroupIdentity } from '#core/ports/watch-groups.ts';
 import { StatusError } from '#core/status-error.ts';
-import { assertGroupName } from '#functions/watch/groups/group-request.ts';
+import { assertGroupName } from '#functions/watch/groups/requests/group-request.ts';
 import { listParameter, visibleTenants } from '#functions/watch/watch-request.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { assertFields, readJsonBody } from '#http/json-body.ts';

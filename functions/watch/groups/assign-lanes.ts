@@ -2,7 +2,7 @@
 
 import type { EventLog } from '#core/ports/event-log.ts';
 import type { AssignedLane } from '#core/ports/watch-groups.ts';
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 
 /** A member does not hold any lane of the stream any more, and handed none of them over. */
 export interface Loss {

@@ -9,14 +9,14 @@ import { isUnavailable } from '#core/status-error.ts';
 import type { Ack, DeadLetterRef, HeldLane, WatchGroups } from '#core/ports/watch-groups.ts';
 import { Assignments } from '#functions/watch/groups/assignments.ts';
 import { DeadLetters, type DeadLettersDeps } from '#functions/watch/groups/dead-letters.ts';
-import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/slots.ts';
+import { HeldRuns } from '#functions/watch/groups/member/held-runs.ts';
+import { Slots } from '#functions/watch/pacing/slots.ts';
 import { Job } from '#functions/watch/groups/job.ts';
 import { Leaving } from '#functions/watch/groups/leaving.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
 import { Renewals } from '#functions/watch/groups/renewals.ts';
 import { Resealing } from '#functions/watch/groups/resealing.ts';
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 import { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { storeMarks } from '#functions/watch/groups/store-marks.ts';
 

@@ -3,7 +3,7 @@
 import type { DeadLetter, Membership, Parking, Retry, WatchGroups } from '#core/ports/watch-groups.ts';
 import { isUnavailable } from '#core/status-error.ts';
 import { pause } from '#loop/pause.ts';
-import type { Lane } from '#functions/watch/groups/lane.ts';
+import type { Lane } from '#functions/watch/groups/member/lane.ts';
 
 export interface DeadLettersDeps {
   readonly groups: Pick<WatchGroups, 'park' | 'deliverDeadLetters'>;

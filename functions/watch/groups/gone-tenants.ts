@@ -3,7 +3,7 @@
 import type { StreamDirectory } from '#core/ports/streams.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import type { Loss } from '#functions/watch/groups/assign-lanes.ts';
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 
 export interface GoneTenantsDeps {
   readonly streams: StreamDirectory;

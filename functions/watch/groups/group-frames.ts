@@ -2,7 +2,7 @@
 
 import { sseFrame } from '#core/sse.ts';
 import { PROTOCOL } from '#functions/watch/frames.ts';
-import type { Lane } from '#functions/watch/groups/lane.ts';
+import type { Lane } from '#functions/watch/groups/member/lane.ts';
 
 export interface GrantedMembership {
   readonly tenants: '*' | readonly string[];

@@ -5,12 +5,12 @@ import type { Audience, TenantSet } from '#core/identity.ts';
 import type { EventLog } from '#core/ports/event-log.ts';
 import type { SseSink } from '#core/ports/sse.ts';
 import type { DeadLetter, Membership, Parking, Retry } from '#core/ports/watch-groups.ts';
-import type { Lane, LaneLimits } from '#functions/watch/groups/lane.ts';
-import type { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import type { Slots } from '#functions/watch/slots.ts';
+import type { Lane, LaneLimits } from '#functions/watch/groups/member/lane.ts';
+import type { HeldRuns } from '#functions/watch/groups/member/held-runs.ts';
+import type { Slots } from '#functions/watch/pacing/slots.ts';
 import type { Selection } from '#functions/watch/selection.ts';
-import type { Tails } from '#functions/watch/tails.ts';
-import type { Turns } from '#functions/watch/turns.ts';
+import type { Tails } from '#functions/watch/tail/tails.ts';
+import type { Turns } from '#functions/watch/pacing/turns.ts';
 
 /** What the process does for its members. */
 export interface GroupKeeper {

@@ -2,7 +2,7 @@
 
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import { Job } from '#functions/watch/groups/job.ts';
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 import type { GroupSessions } from '#functions/watch/groups/sessions.ts';
 import { groupDeleted, leaseLost } from '#functions/watch/watch-errors.ts';
 
@@ -12,7 +12,7 @@ export interface RenewalsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** A renewal that fails is made again twice before it is too late. */
+/** A renewal that fails is made again and again until it is too late: the database may be back by then. */
 export const LEASE_MS = 6_000;
 const RENEW_MS = 2_000;
 
@@ -26,9 +26,12 @@ export class Renewals {
     this.#job = new Job(() => this.#renew(), deps.onError);
   }
 
-  /** Renews them when it is time. */
+  /** Renews them when it is time, and when it failed. */
   tick(nowMs: number): void {
-    if (nowMs - this.#askedAtMs < RENEW_MS) return;
+    if (nowMs - this.#askedAtMs < RENEW_MS) {
+      this.#job.tick();
+      return;
+    }
     this.#askedAtMs = nowMs;
     this.#job.ask();
   }

@@ -1,6 +1,6 @@
 /** The members of groups in this process, by member and by group. */
 
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 
 export class GroupSessions {
   readonly #byMember = new Map<bigint, GroupSession>();

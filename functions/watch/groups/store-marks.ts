@@ -1,7 +1,7 @@
 /** What the members of this process tell the database of their lanes, in one statement. */
 
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 
 /** @param ofMoves also where lanes moved by themselves: over what is of no concern to their group. */
 export async function storeMarks(

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import type { SseBytes } from '#core/ports/sse.ts';
-import { createFeeds } from '#functions/watch/feeds.ts';
+import { createFeeds } from '#functions/watch/feed/feeds.ts';
 import { compileFilter } from '#functions/watch/filter/compile.ts';
-import { MissedBatches } from '#functions/watch/missed-batches.ts';
-import { Pace } from '#functions/watch/pace.ts';
+import { MissedBatches } from '#functions/watch/backlog/missed-batches.ts';
+import { Pace } from '#functions/watch/pacing/pace.ts';
 import { createSelection, type Selection } from '#functions/watch/selection.ts';
-import { Tails } from '#functions/watch/tails.ts';
-import { Turns } from '#functions/watch/turns.ts';
+import { Tails } from '#functions/watch/tail/tails.ts';
+import { Turns } from '#functions/watch/pacing/turns.ts';
 import { Watcher } from '#functions/watch/watcher.ts';
 import { fakeDirectory, fakeLog, plainCursors, settle } from '#test/unit/functions/watch/fakes.ts';
 

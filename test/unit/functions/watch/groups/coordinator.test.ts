@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { StreamDirectory } from '#core/ports/streams.ts';
 import type { LaneMark, WatchGroups } from '#core/ports/watch-groups.ts';
 import { type CoordinatorDeps, GroupCoordinator } from '#functions/watch/groups/coordinator.ts';
-import type { GroupSession } from '#functions/watch/groups/session.ts';
+import type { GroupSession } from '#functions/watch/groups/member/session.ts';
 import { fakeDirectory, settle } from '#test/unit/functions/watch/fakes.ts';
 
 test.each(['goes away', 'is there when the process stops'])(

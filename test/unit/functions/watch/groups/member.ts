@@ -5,12 +5,12 @@ import type { LogRange } from '#core/ports/event-log.ts';
 import { laneOf } from '#core/lane.ts';
 import { ORIGIN } from '#core/ports/event-log.ts';
 import type { GroupKeeper } from '#functions/watch/groups/keeper.ts';
-import { HeldRuns } from '#functions/watch/groups/held-runs.ts';
-import { Slots } from '#functions/watch/slots.ts';
-import { GroupSession } from '#functions/watch/groups/session.ts';
+import { HeldRuns } from '#functions/watch/groups/member/held-runs.ts';
+import { Slots } from '#functions/watch/pacing/slots.ts';
+import { GroupSession } from '#functions/watch/groups/member/session.ts';
 import { createSelection } from '#functions/watch/selection.ts';
-import { Tails } from '#functions/watch/tails.ts';
-import { Turns } from '#functions/watch/turns.ts';
+import { Tails } from '#functions/watch/tail/tails.ts';
+import { Turns } from '#functions/watch/pacing/turns.ts';
 import { eventOf, fakeLog, type FakeLog } from '#test/unit/functions/watch/fakes.ts';
 
 export const STREAM = 1n;
