@@ -18,6 +18,7 @@ const DIFFERENCES: ReadonlyMap<string, string> = new Map([
   ['small answers, objects, errors and HEAD are left as they are', FRONT_COMPRESSES],
   ['of 1 MiB in the query is refused before it is looked at', FRONT_HTTP],
   ['of 1 MiB in the header is refused before it is looked at', FRONT_HTTP],
+  ['what is no request is refused as all that is wrong, in words', FRONT_HTTP],
   ['without a length and without an end are refused after 1 MiB', FRONT_HTTP],
   ['HTTP/1.0 clients get an answer without chunks, which ends with the connection', FRONT_HTTP],
   ['that is no request loses its connection at most, and nobody else notices', FRONT_HTTP],
