@@ -7,22 +7,27 @@ import { watchSuite } from '#test/http/watch/suite.ts';
 import { watchGroupsSuite } from '#test/http/watch-groups/suite.ts';
 import { noPgBouncer, type PgBouncer, startPgBouncer } from '#test/support/pgbouncer.ts';
 
-let pooler: PgBouncer | undefined;
-let starting: Promise<LocalServer> | undefined;
-
-const started = (): Promise<LocalServer> =>
-  (starting ??= startLocalServer(async (databaseUrl) => {
-    pooler = await startPgBouncer(databaseUrl);
-    return { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: databaseUrl };
-  }));
-
-afterAll(async () => {
-  await (await starting)?.stop();
-  await pooler?.stop();
-});
-
 describe.skipIf(noPgBouncer)('through PgBouncer in transaction mode', () => {
-  describe('the resource API', () => resourceApiSuite(async () => (await started()).targets.public));
-  describe('watch', () => watchSuite(started));
-  describe('watch groups', () => watchGroupsSuite(started));
+  describe('the resource API', () => {
+    const started = usePooled();
+    resourceApiSuite(async () => (await started()).targets.public);
+  });
+  // What the one suite leaves in the tenant that all share, the other would see.
+  describe('watch', () => watchSuite(usePooled()));
+  describe('watch groups', () => watchGroupsSuite(usePooled()));
 });
+
+/** The same one each time, until the end of the describe block. */
+function usePooled(): () => Promise<LocalServer> {
+  let pooler: PgBouncer | undefined;
+  let starting: Promise<LocalServer> | undefined;
+  afterAll(async () => {
+    await (await starting)?.stop();
+    await pooler?.stop();
+  });
+  return () =>
+    (starting ??= startLocalServer(async (databaseUrl) => {
+      pooler = await startPgBouncer(databaseUrl);
+      return { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: databaseUrl };
+    }));
+}
