@@ -52,7 +52,8 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- What an object becomes the dependent of: one controller and 200 owners at most, for each look at it looks at all of them;
--- and nothing that is being deleted. Creations may name such an owner: its finalizing may need helpers, and they go with it.
+-- and nothing that is being deleted. Children that passes make may name such an owner (null before): its finalizing may need
+-- helpers, and they go with it.
 create function plumbline.assert_owners(p_tenant text, p_references jsonb, p_before jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -145,7 +146,8 @@ begin
   perform plumbline.assert_texts('metadata.labels', new.labels);
   perform plumbline.assert_texts('metadata.annotations', new.annotations);
   if new.owner_references <> '[]' then
-    perform plumbline.assert_owners(new.tenant, new.owner_references, null);
+    perform plumbline.assert_owners(new.tenant, new.owner_references,
+      case when coalesce(current_setting('plumbline.writer', true), '') = '' then jsonb '[]' end);
   end if;
   new.uid := gen_random_uuid();
   new.version := k.version;
