@@ -51,11 +51,10 @@ function manifestOf(text: string): JsonObject | undefined {
 }
 
 function withoutSecrets(manifest: JsonObject, redact: readonly string[]): JsonObject {
-  let shown = manifest;
-  for (const root of ['spec', 'status'] as const) {
+  const parts = (['spec', 'status'] as const).flatMap((root) => {
     const document = manifest[root];
-    if (!isJsonObject(document) || !hasSecrets(root, document, redact)) continue;
-    shown = { ...shown, [root]: shownDocument(root, document, redact) };
-  }
-  return shown;
+    if (!isJsonObject(document) || !hasSecrets(root, document, redact)) return [];
+    return [[root, shownDocument(root, document, redact)] as const];
+  });
+  return parts.length === 0 ? manifest : { ...manifest, ...Object.fromEntries(parts) };
 }
