@@ -44,6 +44,17 @@ begin
 end
 $$;
 
+-- Each change of an object that is being deleted compares all with all, and what it waits for names them all.
+create function plumbline.assert_few_finalizers(p_finalizers text[]) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+  if cardinality(p_finalizers) > 200 then
+    raise exception 'an object has at most 200 finalizers; got %', cardinality(p_finalizers)
+      using errcode = 'PL422', column = 'metadata.finalizers', constraint = 'FieldValueTooMany';
+  end if;
+end
+$$;
+
 -- Null for what cannot be the uid of an object.
 create function plumbline.owner_uid(p_reference jsonb) returns uuid
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -158,6 +169,7 @@ begin
   new.deletion_timestamp := null;
   new.finalizers := array(
     select f from unnest(new.finalizers || k.finalizers) with ordinality u (f, n) group by f order by min(n));
+  perform plumbline.assert_few_finalizers(new.finalizers);
   return new;
 end
 $$;
@@ -207,6 +219,10 @@ begin
     select from plumbline.stream where tenant = new.tenant and closed_at is null and closing_at is not null) then
     raise exception 'tenant "%" is being deleted: specs in it can no longer change', new.tenant
       using errcode = 'PL409', column = 'spec';
+  end if;
+  -- The finalizer of a policy always has room: no deletion is refused for it.
+  if may_propagate is not true and cardinality(new.finalizers) > cardinality(old.finalizers) then
+    perform plumbline.assert_few_finalizers(new.finalizers);
   end if;
   if new.labels is distinct from old.labels then
     perform plumbline.assert_texts('metadata.labels', new.labels);

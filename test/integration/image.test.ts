@@ -76,8 +76,7 @@ async function untilReady(server: Child): Promise<void> {
   throw new Error(`it ended before it was ready: ${(await server.exit).errors}`);
 }
 
-test('runs by its own files and production packages: the set-up, then all functions, as another user than root', async () => {
-  expect(one('USER')).toMatch(/^[1-9]\d*$/);
+test('runs by its own files and production packages: the set-up, then all functions', async () => {
   const setUp = run(['node', 'infra/node/set-up.ts'], { DATABASE_URL: database.url });
   expect(await setUp.exit).toMatchObject({ code: 0, errors: '' });
   const ports = { HOST: '127.0.0.1', PORT: '0', CONTROLLER_PORT: '0', OPS_PORT: '0' };
@@ -99,6 +98,10 @@ test.each(['publish', 'reconcile'])(
     await own.drop();
   },
 );
+
+test('the image runs as another user than root', () => {
+  expect(one('USER')).toMatch(/^[1-9]\d*$/);
+});
 
 test('the image takes in no keys and data, and all that it copies', () => {
   const ignored = readFileSync('infra/node/Dockerfile.dockerignore', 'utf8').split('\n');

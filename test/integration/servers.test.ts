@@ -2,7 +2,7 @@
 
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { withSession } from '#adapters/postgres/session.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 import {
@@ -14,6 +14,9 @@ import {
 } from '#test/support/server-process.ts';
 import { openSse, type SseClient } from '#test/support/sse-client.ts';
 import { startTokenIssuer, type TokenIssuer } from '#test/support/token-issuer.ts';
+
+/** Four processes start in most of them, on whatever the machine has left. */
+vi.setConfig({ testTimeout: 120_000 });
 
 let database: TestDatabase;
 let issuer: TokenIssuer;

@@ -30,6 +30,21 @@ export function finalizerWrites(open: OpenTarget): void {
     expect((await finalizersOf(path)).length).toBe(1);
   });
 
+  test('an object has 200 at most, and a policy for its deletion comes besides', async () => {
+    const finalizers = Array.from({ length: 200 }, (_, n) => `example.dev/f${n}`);
+    const { metadata } = await createWidget(world, { finalizers });
+    const path = world.widget(metadata.name);
+    const { resourceVersion } = metadata;
+    const more = await world.editor.patch(path, { metadata: { resourceVersion, finalizers: [...finalizers, A] } });
+    expectStatus(more, 422, 'Invalid', 'an object has at most 200 finalizers; got 201');
+    const created = await world.editor.post(world.widgets, {
+      metadata: { name: `${metadata.name}-2`, finalizers: [...finalizers, A] },
+    });
+    expectStatus(created, 422, 'Invalid', 'an object has at most 200 finalizers; got 201');
+    expect((await world.editor.delete(`${path}?propagationPolicy=Foreground`)).status).toBe(202);
+    expect(await finalizersOf(path)).toHaveLength(201);
+  });
+
   test('one that removes what it may not have seen is refused without a resourceVersion', async () => {
     const { metadata } = await createWidget(world, { finalizers: [A, B] });
     const path = world.widget(metadata.name);
