@@ -961,4 +961,4 @@ grant execute on function plumbline.join_group, plumbline.renew_members, plumbli
   plumbline.deliver_dead_letters, plumbline.end_retries,
   plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
   plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
-  plumbline.forget_ended_groups to plumbline_server;
+  plumbline.forget_ended_groups to plumbline_worker;

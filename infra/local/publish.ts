@@ -36,7 +36,7 @@ await runCommand(async function publish() {
     eventLog = await openEventLog({
       config,
       logger,
-      pools: { watch: sql, publish: sql },
+      pools: { watch: sql, publish: sql, ops: sql },
       reports: { onTopicLost: (topic, reason) => fail(`topic ${topic} is lost: ${reason}`), onTopicError },
     });
     await maintainLog(logUpkeep(sql, config));
