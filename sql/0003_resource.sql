@@ -63,11 +63,13 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- What an object becomes the dependent of: one controller and 200 owners at most, for each look at it looks at all of them;
--- and nothing that is being deleted. Creations may name such an owner: its finalizing may need helpers, and they go with it.
+-- and nothing that is being deleted, but for children that a pass makes: its finalizing may need helpers, and they go with it.
+-- p_before: null for a creation.
 create function plumbline.assert_owners(p_tenant text, p_references jsonb, p_before jsonb) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   owner record;
+  added uuid[];
 begin
   if jsonb_array_length(p_references) > 200 then
     raise exception 'an object has at most 200 owners; got %', jsonb_array_length(p_references)
@@ -77,22 +79,23 @@ begin
     raise exception 'only one owner can have controller set to true'
       using errcode = 'PL422', column = 'metadata.ownerReferences';
   end if;
-  if p_before is null then
+  if p_before is null and coalesce(current_setting('plumbline.writer', true), '') <> '' then
     return;
   end if;
-  -- The lock waits for a deletion that is being requested, and lets none in before this write is done.
-  for owner in
-    select r.kind, r.name, r.deletion_timestamp from plumbline.resource r
-    where r.tenant in (p_tenant, 'system') and r.uid in (
-      select plumbline.owner_uid(o) from jsonb_array_elements(p_references) o
-      where not p_before @> jsonb_build_array(jsonb_build_object('uid', o -> 'uid')))
-    order by r.uid for share
-  loop
-    if owner.deletion_timestamp is not null then
-      raise exception '% "%" is being deleted: it can become the owner of nothing', owner.kind, owner.name
-        using errcode = 'PL409', column = 'metadata.ownerReferences';
-    end if;
-  end loop;
+  added := array(select plumbline.owner_uid(o) from jsonb_array_elements(p_references) o
+    where p_before is null or not p_before @> jsonb_build_array(jsonb_build_object('uid', o -> 'uid')));
+  -- The lock waits for a deletion that is being requested, and lets none in before this write is done. A creation needs none:
+  -- one that is committed after the deletion of its owner is collected as one from before it.
+  if p_before is not null then
+    perform from plumbline.resource r where r.tenant in (p_tenant, 'system') and r.uid = any (added) order by r.uid for share;
+  end if;
+  select r.kind, r.name into owner from plumbline.resource r
+    where r.tenant in (p_tenant, 'system') and r.uid = any (added) and r.deletion_timestamp is not null
+    order by r.uid limit 1;
+  if found then
+    raise exception '% "%" is being deleted: it can become the owner of nothing', owner.kind, owner.name
+      using errcode = 'PL409', column = 'metadata.ownerReferences';
+  end if;
 end
 $$;
 

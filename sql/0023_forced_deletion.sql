@@ -24,7 +24,7 @@ create policy machinery on plumbline.forced_deletion to plumbline_worker using (
 create policy of_tenant on plumbline.forced_deletion to plumbline_server using (
   tenant = any ((select plumbline.seen_tenants())::text[]) or tenant <> all ((select plumbline.unseen_tenants())::text[]));
 
--- Takes these finalizers off an object that is being deleted; all when they are absent. Not orphan, which comes off by
+-- Takes these finalizers off an object that is being deleted; all when they are absent. One that it has not is refused. Not orphan, which comes off by
 -- itself: its dependents would go. Nothing to take off: nothing happens. Returns the object; without finalizers it is gone.
 create function plumbline.force_delete(p_uid uuid, p_finalizers text[], p_by text, p_reason text)
 returns setof plumbline.resource
@@ -32,6 +32,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   r plumbline.resource;
   removed text[];
+  unknown text[];
 begin
   select * into r from plumbline.resource where uid = p_uid and plumbline.sees_tenant(tenant) for update;
   if not found then
@@ -39,6 +40,11 @@ begin
   elsif r.deletion_timestamp is null then
     raise exception 'it is not being deleted, so nothing holds it' using errcode = 'PL409',
       hint = 'Request its deletion first.';
+  end if;
+  unknown := array(select f from unnest(p_finalizers) f where f <> all (r.finalizers));
+  if unknown <> '{}' then
+    raise exception 'the object does not have %; it has %', array_to_string(unknown, ', '), array_to_string(r.finalizers, ', ')
+      using errcode = 'PL422', column = 'finalizers', constraint = 'FieldValueNotFound';
   end if;
   removed := array(select f from unnest(r.finalizers) f where f <> 'orphan' and f = any (coalesce(p_finalizers, r.finalizers)));
   if removed = '{}' then

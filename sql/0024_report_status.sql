@@ -81,4 +81,22 @@ begin
 end
 $$;
 
-grant execute on function plumbline.report_status to plumbline_server;
+-- A status in the name of no controller, with the times of its conditions: of now where the status of one has changed or is
+-- new, whatever was sent; otherwise the one from before.
+create function plumbline.stamp_conditions(p_before jsonb, p_status jsonb) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when jsonb_typeof(p_status -> 'conditions') <> 'array' or not p_status ? 'conditions' then p_status
+    else p_status || jsonb_build_object('conditions', (
+      select coalesce(jsonb_agg(case
+        when b is null then c || jsonb_build_object('lastTransitionTime',
+          to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+        when b ? 'lastTransitionTime' then c || jsonb_build_object('lastTransitionTime', b -> 'lastTransitionTime')
+        else c - 'lastTransitionTime' end order by n), '[]')
+      from jsonb_array_elements(p_status -> 'conditions') with ordinality said (c, n)
+      left join lateral (
+        select b from jsonb_array_elements(
+          case when jsonb_typeof(p_before -> 'conditions') = 'array' then p_before -> 'conditions' else '[]' end) b
+        where b -> 'type' = c -> 'type' and b -> 'status' = c -> 'status' limit 1) known on true)) end
+$$;
+
+grant execute on function plumbline.report_status, plumbline.stamp_conditions to plumbline_server;

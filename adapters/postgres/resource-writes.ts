@@ -70,7 +70,12 @@ export function resourceWrites(sql: Sql): ResourceWrites {
       reporter?: Reporter,
     ): Promise<ResourceRow> {
       if (reporter) return report(scope, key, status, preconditions, reporter);
-      return write(scope, key, preconditions, sql`status = ${status}::text::jsonb`);
+      return write(
+        scope,
+        key,
+        preconditions,
+        sql`status = plumbline.stamp_conditions(t.status, ${status}::text::jsonb)`,
+      );
     },
 
     async delete(

@@ -3,6 +3,7 @@
 import type { Fragment, Sql } from '#adapters/postgres/client.ts';
 import { subject } from '#adapters/postgres/resource-columns.ts';
 import type { Preconditions, Removal } from '#core/ports/resources.ts';
+import { staleness } from '#core/preconditions.ts';
 import type { ResourceKey, ResourceRow } from '#core/resource.ts';
 import { StatusError } from '#core/status-error.ts';
 
@@ -17,7 +18,7 @@ export function toRemoval(row: WrittenRow): Removal {
 export function judge(
   row: WrittenRow | undefined,
   key: ResourceKey,
-  { uid, resourceVersion }: Preconditions,
+  preconditions: Preconditions,
   controller?: string,
 ): WrittenRow {
   if (!row)
@@ -34,21 +35,11 @@ export function judge(
     });
   }
   if (row.outcome !== 'kept') return row;
-  if (uid !== undefined && row.uid !== uid) {
-    throw new StatusError(
-      'Conflict',
-      `${subject(key)}: the UID in the precondition (${uid}) is not the object's (${row.uid}); it might have been deleted and then recreated`,
-      { details: { name: key.name, kind: key.kind, uid: row.uid } },
-    );
-  }
-  if (resourceVersion !== undefined && row.resourceVersion !== resourceVersion) {
-    throw new StatusError(
-      'Conflict',
-      `${subject(key)}: the object has been modified (resourceVersion ${row.resourceVersion}, not ${resourceVersion}); read it again and apply your changes to the latest version`,
-      { details: { name: key.name, kind: key.kind, uid: row.uid } },
-    );
-  }
-  return row;
+  const problem = staleness(row, preconditions);
+  if (problem === undefined) return row;
+  throw new StatusError('Conflict', `${subject(key)}: ${problem}`, {
+    details: { name: key.name, kind: key.kind, uid: row.uid },
+  });
 }
 
 /** Preconditions on the locked row `t`. The versions are compared as text: any text that is not the version is stale. */

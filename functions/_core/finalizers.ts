@@ -1,7 +1,7 @@
 /** Finalizers under concurrent writers: nobody takes one off that it has not seen. */
 
+import { invalidObject, type ObjectAddress } from '#core/object-validation.ts';
 import type { ResourceRow } from '#core/resource.ts';
-import { invalid } from '#core/status-error.ts';
 
 /** What a write knows of the finalizers that it changes. */
 export interface FinalizerKnowledge {
@@ -18,7 +18,7 @@ export interface FinalizerKnowledge {
  * @throws {StatusError} Invalid, with what to send.
  */
 export function refuseBlindRemoval(
-  subject: string,
+  address: ObjectAddress,
   current: Pick<ResourceRow, 'finalizers' | 'deletionTimestamp'>,
   wanted: readonly string[],
   { isPinned, named }: FinalizerKnowledge,
@@ -29,5 +29,5 @@ export function refuseBlindRemoval(
   const message =
     `must be specified to take off ${blind.map((name) => JSON.stringify(name)).join(', ')}: ` +
     'another writer may have put it on since you read the object; or send a JSON patch with a test of metadata.resourceVersion';
-  throw invalid(subject, [{ reason: 'FieldValueRequired', message, field: 'metadata.resourceVersion' }]);
+  throw invalidObject(address, [{ reason: 'FieldValueRequired', message, field: 'metadata.resourceVersion' }]);
 }

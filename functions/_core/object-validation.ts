@@ -6,6 +6,7 @@
 import { fieldPath } from '#core/field-path.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts';
 import { apiVersionOf, type Kind } from '#core/kind.ts';
+import { withoutAppliedSecrets } from '#core/last-applied.ts';
 import { isResourceVersion } from '#core/names.ts';
 import { readChosenMetadata, type ChosenMetadata } from '#core/object-metadata.ts';
 import type { Preconditions } from '#core/ports/resources.ts';
@@ -66,12 +67,14 @@ const METADATA_FIELDS: ReadonlySet<string> = new Set([
  */
 export function readObject(body: JsonObject, address: ObjectAddress): ObjectRequest {
   const causes: StatusCause[] = [];
-  const metadata = partOf(body, 'metadata', causes) ?? {};
+  const metadata = metadataOf(body, causes);
   const unknownFields = [...unknownIn(body, TOP_FIELDS), ...unknownIn(metadata, METADATA_FIELDS, 'metadata')];
   checkAddress(body, metadata, address);
 
   const preconditions = readPreconditions(metadata, 'metadata', causes);
+  for (const field of ['name', 'generateName']) assertText(metadata[field], `metadata.${field}`, causes);
   const chosen = readChosenMetadata(metadata, causes, unknownFields);
+  const annotations = withoutAppliedSecrets(chosen.annotations, address.kind, causes);
   const spec = partOf(body, 'spec', causes);
   refuse(causes, address, metadata);
   return {
@@ -79,7 +82,7 @@ export function readObject(body: JsonObject, address: ObjectAddress): ObjectRequ
     generateName: textOf(metadata['generateName']),
     preconditions,
     hasDeletionTimestamp: (metadata['deletionTimestamp'] ?? null) !== null,
-    chosen,
+    chosen: { ...chosen, annotations },
     spec,
     unknownFields,
   };
@@ -92,7 +95,7 @@ function unknownIn(parent: JsonObject, known: ReadonlySet<string>, ...at: string
 /** Reads what counts of an object that is sent to `/status`. @throws {StatusError} as `readObject` does. */
 export function readStatus(body: JsonObject, address: ObjectAddress): StatusRequest {
   const causes: StatusCause[] = [];
-  const metadata = partOf(body, 'metadata', causes) ?? {};
+  const metadata = metadataOf(body, causes);
   checkAddress(body, metadata, address);
   const preconditions = readPreconditions(metadata, 'metadata', causes);
   const status = partOf(body, 'status', causes);
@@ -125,6 +128,21 @@ export function subjectOf({ kind, name }: ObjectAddress, metadata: JsonObject = 
   return `${kind.kind} ${JSON.stringify(shown.slice(0, 253))}`;
 }
 
+/** 422 about the object of an address. */
+export function invalidObject(
+  address: ObjectAddress,
+  causes: readonly StatusCause[],
+  metadata: JsonObject = {},
+): StatusError {
+  const { group, plural } = address.kind;
+  const name = address.name ?? textOf(metadata['name']);
+  return invalid(subjectOf(address, metadata), causes, {
+    ...(name !== undefined && { name: name.slice(0, 253) }),
+    group,
+    kind: plural,
+  });
+}
+
 function partOf(body: JsonObject, field: string, causes: StatusCause[]): JsonObject | undefined {
   const value = body[field] ?? undefined;
   if (value === undefined || isJsonObject(value)) return value;
@@ -132,8 +150,16 @@ function partOf(body: JsonObject, field: string, causes: StatusCause[]): JsonObj
   return undefined;
 }
 
+/** Absent is empty; null is neither. */
+function metadataOf(body: JsonObject, causes: StatusCause[]): JsonObject {
+  const { metadata = {} } = body;
+  if (isJsonObject(metadata)) return metadata;
+  causes.push({ reason: 'FieldValueTypeInvalid', message: 'must be an object', field: 'metadata' });
+  return {};
+}
+
 function refuse(causes: readonly StatusCause[], address: ObjectAddress, metadata: JsonObject): void {
-  if (causes.length > 0) throw invalid(subjectOf(address, metadata), causes);
+  if (causes.length > 0) throw invalidObject(address, causes, metadata);
 }
 
 /** What a body says about its own address must be what the URL says; what it leaves out, the URL adds. */
@@ -149,6 +175,11 @@ function checkAddress(body: JsonObject, metadata: JsonObject, { kind, namespace,
     const wanted = expected === '' ? 'nothing: the kind is cluster-scoped' : JSON.stringify(expected);
     throw new StatusError('BadRequest', `${field} in the body is ${shown}, but the URL says ${wanted}`);
   }
+}
+
+function assertText(value: JsonValue | undefined, field: string, causes: StatusCause[]): void {
+  if (value === undefined || value === null || typeof value === 'string') return;
+  causes.push({ reason: 'FieldValueTypeInvalid', message: 'must be a text', field });
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {

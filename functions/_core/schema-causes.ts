@@ -54,9 +54,22 @@ function causeOf(issue: v.BaseIssue<unknown>, root: string, secretPaths: readonl
   const reason =
     REASONS_BY_TYPE[issue.type] ?? (issue.kind === 'schema' ? 'FieldValueTypeInvalid' : 'FieldValueInvalid');
   const hidden = secretPaths.some((path) => overlaps(path.split('.'), [root, ...steps.map(String)]));
-  const message = hidden ? `invalid; expected ${issue.expected ?? 'another value'}` : issue.message;
+  const message = hidden ? hiddenMessage(issue) : issue.message;
   return { reason, message: shortened(message), field };
 }
+
+/** Says what is wanted, never what was sent. */
+function hiddenMessage({ type, expected, ...issue }: v.BaseIssue<unknown>): string {
+  const bound = LENGTHS[type];
+  if (bound !== undefined && 'requirement' in issue) return `must be ${bound} ${String(issue.requirement)} long`;
+  return `invalid; expected ${expected ?? 'another value'}`;
+}
+
+const LENGTHS: Readonly<Record<string, string>> = {
+  min_length: 'at least',
+  max_length: 'at most',
+  length: 'exactly',
+};
 
 const REASONS_BY_TYPE: Readonly<Record<string, string>> = {
   picklist: 'FieldValueNotSupported',

@@ -50,6 +50,11 @@ export function onlySecrets(root: 'spec' | 'status', document: JsonObject, secre
   return isJsonObject(picked) ? picked : {};
 }
 
+/** Whether a document says anything at a secret path, be it null. */
+export function hasSecrets(root: 'spec' | 'status', document: JsonObject, secretPaths: readonly string[]): boolean {
+  return pick(document, pathsBelow(root, secretPaths)) !== undefined;
+}
+
 /** Undefined where there is no secret. */
 function pick(value: JsonValue, paths: readonly Path[]): JsonValue | undefined {
   if (paths.some((path) => path.length === 0)) return value;

@@ -104,10 +104,16 @@ export class StatusError extends Error {
 }
 
 /** 422 with one cause per field; the message names the first ones. */
-export function invalid(subject: string, causes: readonly StatusCause[]): StatusError {
-  const shown = causes.slice(0, 3).map((cause) => `${cause.field}: ${cause.message}`);
+export function invalid(
+  subject: string,
+  causes: readonly StatusCause[],
+  about: Pick<StatusDetails, 'name' | 'group' | 'kind'> = {},
+): StatusError {
+  const shown = causes.slice(0, 3).map(({ field, message }) => (field === '' ? message : `${field}: ${message}`));
   const more = causes.length > shown.length ? ` (and ${causes.length - shown.length} more)` : '';
-  return new StatusError('Invalid', `${subject} is invalid: ${shown.join('; ')}${more}`, { details: { causes } });
+  return new StatusError('Invalid', `${subject} is invalid: ${shown.join('; ')}${more}`, {
+    details: { ...about, causes },
+  });
 }
 
 /** The answer to anything thrown: itself, or a generic 500 that gives nothing away. */

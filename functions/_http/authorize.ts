@@ -44,7 +44,8 @@ const RULES: Record<keyof typeof RIGHTS, string> = {
   shared: 'everybody reads the tenant "shared"; to write in it, a token must name it',
   cluster: 'cluster-scoped kinds are written by admins of all tenants, their status by controllers of all tenants',
   clusterInPart:
-    'cluster-scoped kinds are written by admins of all tenants, their status by controllers of all tenants',
+    'cluster-scoped kinds are written by admins of all tenants, their status by controllers of all tenants; ' +
+    'they are read with tokens of all tenants, Tenant objects also with those that name the tenant',
 };
 
 /** Forbidden, to this token: one with another role could do it. */

@@ -3,13 +3,14 @@
  * n of them a tenant has n times as much.
  */
 
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 
 import type { HttpEnv } from '#http/app.ts';
 import { keyOf, nameOf, payerOf } from '#http/charged-to.ts';
+import { isDeletion, isFinalizerPatch } from '#http/removals.ts';
 import type { TenantLimits } from '#core/ports/tenant-limits.ts';
 import { StatusError } from '#core/status-error.ts';
-import { TokenBuckets } from '#core/token-buckets.ts';
+import { type Taking, TokenBuckets } from '#core/token-buckets.ts';
 
 export interface RequestLimitOptions {
   readonly limits: TenantLimits;
@@ -34,7 +35,7 @@ export function limitRequests({ limits, onRefused }: RequestLimitOptions): Middl
   return async function requestLimit(c, next) {
     const payer = payerOf(c.get('caller'), IN_NAMESPACE.exec(c.req.path)?.[1]);
     const { requestsPerSecond } = 'tenant' in payer ? limits.of(payer.tenant) : limits.default;
-    const taking = buckets.take(keyOf(payer), requestsPerSecond, performance.now());
+    const taking = await take(c, keyOf(payer), requestsPerSecond);
     if (taking.isTaken) return next();
     onRefused();
     await holdBack();
@@ -48,6 +49,15 @@ export function limitRequests({ limits, onRefused }: RequestLimitOptions): Middl
       { details: { retryAfterSeconds: Math.max(1, Math.ceil(taking.waitMs / 1000)) } },
     );
   };
+
+  /** Removals have a bucket of their own: they get through when the other one is spent, and a flood of them has an end too. */
+  async function take(c: Context<HttpEnv>, key: string, perSecond: number): Promise<Taking> {
+    const ofRemovals = `removals of ${key}`;
+    if (isDeletion(c)) return buckets.take(ofRemovals, perSecond, performance.now());
+    const taking = buckets.take(key, perSecond, performance.now());
+    if (taking.isTaken || !(await isFinalizerPatch(c))) return taking;
+    return buckets.take(ofRemovals, perSecond, performance.now());
+  }
 
   async function holdBack(): Promise<void> {
     if (heldBack >= MAX_HELD_BACK) return;

@@ -8,12 +8,12 @@ import { immutableCauses } from '#core/immutable-fields.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
 import { validateKnownFields } from '#core/known-fields.ts';
 import type { ChosenMetadata } from '#core/object-metadata.ts';
-import { subjectOf, type ObjectAddress } from '#core/object-validation.ts';
+import { invalidObject, type ObjectAddress } from '#core/object-validation.ts';
 import type { DesiredState } from '#core/ports/resources.ts';
-import type { JsonText } from '#core/resource.ts';
+import type { JsonText, ResourceRow } from '#core/resource.ts';
 import { validateDocument } from '#core/schema-causes.ts';
 
-import { invalid, StatusError } from '#core/status-error.ts';
+import { StatusError } from '#core/status-error.ts';
 
 /** The texts that the store takes. */
 export function desiredState(chosen: ChosenMetadata, spec: JsonText): DesiredState {
@@ -38,8 +38,16 @@ export function newSpec(address: ObjectAddress, name: string, wanted: JsonObject
   );
   fields.found(unknown);
   fields.refuse();
-  if (causes) throw invalid(subjectOf({ ...address, name }), causes);
+  if (causes) throw invalidObject({ ...address, name }, causes);
   return bounded('spec', JSON.stringify(document));
+}
+
+export interface SpecWrite {
+  /** Whether the caller may write more than metadata. */
+  readonly mayChange: boolean;
+  /** The write itself says something at a secret path. */
+  readonly saysSecrets: boolean;
+  readonly fields: FieldValidation;
 }
 
 /**
@@ -52,9 +60,11 @@ export function newSpec(address: ObjectAddress, name: string, wanted: JsonObject
 export async function changedSpec(
   { kind, caller, key, address }: ObjectTarget,
   wanted: JsonObject,
-  { mayChange, fields }: { readonly mayChange: boolean; readonly fields: FieldValidation },
+  { mayChange, saysSecrets, fields }: SpecWrite,
   current: JsonText | (() => Promise<JsonText>),
 ): Promise<JsonText> {
+  // Whether a secret is the stored one is not for those to find out who cannot write it.
+  if (saysSecrets && !mayChange) throw forbidden(caller, 'change the spec of', kind, key.tenant);
   const { document, causes, unknown } = validateKnownFields(
     'spec',
     wanted,
@@ -77,7 +87,7 @@ export async function changedSpec(
   }
   fields.refuse();
   if (!mayChange) throw forbidden(caller, 'change the spec of', kind, key.tenant);
-  if (causes) throw invalid(subjectOf(address), causes);
+  if (causes) throw invalidObject(address, causes);
   if (before) refuseImmutable(address, before, document);
   return bounded('spec', JSON.stringify(document));
 }
@@ -88,7 +98,15 @@ function refuseImmutable(address: ObjectAddress, stored: JsonObject, next: JsonO
   if (immutable.length === 0) return;
   const { document: today = stored } = validateDocument('spec', stored, spec, redact);
   const causes = immutableCauses(immutable, next, stored, today);
-  if (causes.length > 0) throw invalid(subjectOf(address), causes);
+  if (causes.length > 0) throw invalidObject(address, causes);
+}
+
+/**
+ * What a dry run answers to who sends secrets: as if they were others than those that are stored. A guess would else be
+ * told from the truth, and leave no trace.
+ */
+export function asIfChanged(before: ResourceRow, after: ResourceRow): ResourceRow {
+  return after.generation > before.generation ? after : { ...after, generation: before.generation + 1 };
 }
 
 /** @throws {StatusError} RequestEntityTooLarge: patches and defaults can grow what a body could not hold. */

@@ -2,8 +2,8 @@
 
 import { generatedName, namePrefixProblem, SUFFIX_ALPHABET, SUFFIX_CHARACTERS } from '#core/generated-name.ts';
 import { dnsSubdomainProblem } from '#core/names.ts';
-import { subjectOf, type ObjectAddress, type ObjectRequest } from '#core/object-validation.ts';
-import { invalid, StatusError } from '#core/status-error.ts';
+import { invalidObject, type ObjectAddress, type ObjectRequest } from '#core/object-validation.ts';
+import { StatusError } from '#core/status-error.ts';
 
 /** So many generated names are tried, as in Kubernetes. */
 const MAX_ATTEMPTS = 8;
@@ -29,14 +29,14 @@ export function namingOf(
   }
   if (generateName === undefined) {
     const message = 'required, or metadata.generateName in its place';
-    throw invalid(subjectOf(address), [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }]);
+    throw invalidObject(address, [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }]);
   }
   refuse('metadata.generateName', generateName, namePrefixProblem(generateName));
   return { shown: generateName, create: (attempt) => createGenerated(generateName, suffix, attempt) };
 
   function refuse(field: string, text: string, message: string | undefined): void {
     if (message === undefined) return;
-    throw invalid(subjectOf({ ...address, name: text }), [{ reason: 'FieldValueInvalid', message, field }]);
+    throw invalidObject({ ...address, name: text }, [{ reason: 'FieldValueInvalid', message, field }]);
   }
 }
 

@@ -2,7 +2,8 @@
 
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
-import { changedSpec, desiredState } from '#functions/api/desired-state.ts';
+import { refuseStale } from '#functions/api/errors.ts';
+import { asIfChanged, changedSpec, desiredState } from '#functions/api/desired-state.ts';
 import { fieldValidation } from '#functions/api/field-validation.ts';
 import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
 import { writesFor } from '#functions/api/parameters.ts';
@@ -13,7 +14,7 @@ import { objectTarget } from '#functions/api/target.ts';
 import { authorize, may } from '#http/authorize.ts';
 import type { MethodHandler } from '#http/methods.ts';
 import { refuseBlindRemoval } from '#core/finalizers.ts';
-import { readObject, subjectOf } from '#core/object-validation.ts';
+import { readObject } from '#core/object-validation.ts';
 
 /** Changes labels, annotations, finalizers, owners and spec. A status in the patch does not count. */
 export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
@@ -27,19 +28,25 @@ export function patchOne({ store, kinds }: ApiDeps): MethodHandler {
     const version = ifMatch(c);
 
     const row = await patchObject(store, target, async (current) => {
-      const { status: _, ...object } = patch.apply(current);
-      const request = readObject(object, address);
+      const { object, saysSecrets } = patch.apply(current);
+      const { status: _, ...desired } = object;
+      const request = readObject(desired, address);
+      const preconditions = withIfMatch(request.preconditions, version);
+      refuseStale(target, current, preconditions);
       fields.found(request.unknownFields);
       if (request.hasDeletionTimestamp) refuseDeletionTimestamp(address, current);
-      refuseBlindRemoval(subjectOf(address), current, request.chosen.finalizers, {
+      refuseBlindRemoval(address, current, request.chosen.finalizers, {
         ...patch.finalizers,
         isPinned: patch.finalizers.isPinned || version !== undefined,
       });
       const mayChange = may(caller, 'update', { scope: kind.scope, tenant: key.tenant });
-      const spec = await changedSpec(target, request.spec ?? {}, { mayChange, fields }, current.spec);
+      const spec = await changedSpec(target, request.spec ?? {}, { mayChange, saysSecrets, fields }, current.spec);
       return {
-        preconditions: withIfMatch(request.preconditions, version),
-        write: (conditions) => writes.update(scope, key, desiredState(request.chosen, spec), conditions),
+        preconditions,
+        async write(conditions) {
+          const written = await writes.update(scope, key, desiredState(request.chosen, spec), conditions);
+          return writes === store.dryRun && saysSecrets ? asIfChanged(current, written) : written;
+        },
       };
     });
     fields.warn();

@@ -11,17 +11,24 @@ import { leadsTo, type Pointer } from '#core/json-pointer.ts';
 import { isJsonObject, parseJson, parseJsonObject, type JsonObject } from '#core/json.ts';
 import type { Kind } from '#core/kind.ts';
 import { mergePatch } from '#core/merge-patch.ts';
+import { invalidObject } from '#core/object-validation.ts';
 import { resourceJson } from '#core/resource-json.ts';
 import type { ResourceRow } from '#core/resource.ts';
-import { keepSecrets, keepSecretsInLists, shownDocument } from '#core/secret-paths.ts';
-import { invalid, StatusError } from '#core/status-error.ts';
+import { hasSecrets, keepSecrets, keepSecretsInLists, shownDocument } from '#core/secret-paths.ts';
+import { StatusError } from '#core/status-error.ts';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
 
+export interface Patched {
+  readonly object: JsonObject;
+  /** The patch itself says something at a secret path of the spec. */
+  readonly saysSecrets: boolean;
+}
+
 export interface Patch {
   /** The object after the patch, with the secrets that the patch has left alone. @throws {StatusError} Invalid */
-  apply(current: ResourceRow): JsonObject;
+  apply(current: ResourceRow): Patched;
   readonly finalizers: FinalizerKnowledge;
 }
 
@@ -40,15 +47,17 @@ export async function readPatch(c: Context<HttpEnv>, kind: Kind): Promise<Patch>
 function mergePatchOf(patch: JsonObject, kind: Kind): Patch {
   const { metadata } = patch;
   const version = isJsonObject(metadata) ? (metadata['resourceVersion'] ?? '') : '';
+  const saysSecrets = isJsonObject(patch['spec']) && hasSecrets('spec', patch['spec'], kind.redact);
   return { apply, finalizers: { isPinned: version !== '', named: new Set() } };
 
   /** It is merged into the parts that a client can change, so that what it says of others is told from what was there. */
-  function apply(current: ResourceRow): JsonObject {
+  function apply(current: ResourceRow): Patched {
     const [spec, status] = [parseJsonObject(current.spec), parseJsonObject(current.status)];
     const patched = mergePatch({ metadata: chosenMetadata(current), spec, status }, patch) as JsonObject;
-    return withDocuments(patched, (root, document) =>
+    const object = withDocuments(patched, (root, document) =>
       keepSecretsInLists(root, root === 'spec' ? spec : status, document, kind.redact),
     );
+    return { object, saysSecrets };
   }
 }
 
@@ -59,7 +68,7 @@ function mergePatchOf(patch: JsonObject, kind: Kind): Patch {
 function jsonPatchOf(operations: readonly PatchOperation[], kind: Kind): Patch {
   return { apply, finalizers: finalizerKnowledge(operations) };
 
-  function apply(current: ResourceRow): JsonObject {
+  function apply(current: ResourceRow): Patched {
     const [spec, status] = [parseJsonObject(current.spec), parseJsonObject(current.status)];
     const shown = {
       ...parseJsonObject(resourceJson({ ...current, spec: '{}', status: '{}' })),
@@ -69,13 +78,15 @@ function jsonPatchOf(operations: readonly PatchOperation[], kind: Kind): Patch {
     const patched = applyJsonPatch(shown, operations);
     if (!isJsonObject(patched)) {
       const message = 'must be an object after the patch';
-      throw invalid(`${kind.kind} ${JSON.stringify(current.name)}`, [
-        { reason: 'FieldValueTypeInvalid', message, field: '' },
-      ]);
+      const causes = [{ reason: 'FieldValueTypeInvalid', message, field: '' }];
+      throw invalidObject({ kind, name: current.name }, causes);
     }
-    return withDocuments(patched, (root, document) =>
+    const object = withDocuments(patched, (root, document) =>
       keepSecrets(root, root === 'spec' ? spec : status, document, kind.redact),
     );
+    // It was applied to what a reader sees: what stands at a secret path is the patch's.
+    const saysSecrets = isJsonObject(patched['spec']) && hasSecrets('spec', patched['spec'], kind.redact);
+    return { object, saysSecrets };
   }
 }
 

@@ -3,7 +3,7 @@
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { bounded } from '#functions/api/desired-state.ts';
-import { aboutObject, objectNotFound } from '#functions/api/errors.ts';
+import { aboutObject, objectNotFound, refuseStale } from '#functions/api/errors.ts';
 import { fieldValidation, type FieldValidation } from '#functions/api/field-validation.ts';
 import { ifMatch, withIfMatch } from '#functions/api/if-match.ts';
 import { reporterOf, type NamedReporter } from '#functions/api/reporter.ts';
@@ -15,14 +15,13 @@ import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
 import { authorize } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
 import type { MethodHandler } from '#http/methods.ts';
-import { settleConditions } from '#core/conditions.ts';
+import { conditionCauses, settleConditions } from '#core/conditions.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
 import { validateKnownFields } from '#core/known-fields.ts';
-import { readStatus, subjectOf } from '#core/object-validation.ts';
+import { invalidObject, readStatus } from '#core/object-validation.ts';
 import { completeReport } from '#core/reconcile/controller-elsewhere.ts';
 import type { JsonText, ResourceRow } from '#core/resource.ts';
 import { keepSecrets } from '#core/secret-paths.ts';
-import { invalid } from '#core/status-error.ts';
 
 /** Replaces the status, if the object still is what the controller read. */
 export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
@@ -35,12 +34,13 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
     const reporter = reporterOf(c, kind);
     const { preconditions: asked, status } = readStatus(await readJsonBody(c, 'application/json'), address);
     const preconditions = withIfMatch(asked, ifMatch(c));
-    requireResourceVersion(address, preconditions);
+    requireResourceVersion(c, address, preconditions);
     if (status === undefined) {
-      throw invalid(subjectOf(address), [{ reason: 'FieldValueRequired', message: 'required', field: 'status' }]);
+      throw invalidObject(address, [{ reason: 'FieldValueRequired', message: 'required', field: 'status' }]);
     }
     const current = await store.getForUpdate(scope, key);
     if (!current) throw objectNotFound(kind, key.name);
+    refuseStale(target, current, preconditions);
     const wanted = keepSecrets('status', parseJsonObject(current.status), status, kind.redact);
     const text = checkedStatus(target, current, wanted, fields, reporter);
     const row = await aboutObject(target, writes.updateStatus(scope, key, text, preconditions, reporter));
@@ -62,8 +62,9 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
     const version = ifMatch(c);
 
     const row = await patchObject(store, target, async (current) => {
-      const { preconditions: asked, status = {} } = readStatus(patch.apply(current), address);
+      const { preconditions: asked, status = {} } = readStatus(patch.apply(current).object, address);
       const preconditions = withIfMatch(asked, version);
+      refuseStale(target, current, preconditions);
       const text = checkedStatus(target, current, status, fields, reporter);
       return { preconditions, write: (conditions) => writes.updateStatus(scope, key, text, conditions, reporter) };
     });
@@ -83,6 +84,10 @@ function checkedStatus(
   const stored: JsonObject = parseJsonObject(current.status);
   const wanted = settleConditions(stored, reporter ? completeReport(reporter.declared, stored, reported) : reported);
   if (sameJson(stored, wanted)) return current.status;
+  const conditions = wanted['conditions'];
+  // Those that raw SQL has written must not hold up the rest of the status.
+  const wrong = sameJson(stored['conditions'], conditions) ? [] : conditionCauses(conditions, kind.redact);
+  if (wrong.length > 0) throw invalidObject(address, wrong);
   const {
     document = wanted,
     causes,
@@ -90,6 +95,6 @@ function checkedStatus(
   } = kind.status ? validateKnownFields('status', wanted, kind.status, kind.redact, fields.coversRefused) : {};
   fields.found(unknown);
   fields.refuse();
-  if (causes) throw invalid(subjectOf(address), causes);
+  if (causes) throw invalidObject(address, causes);
   return bounded('status', JSON.stringify(document));
 }

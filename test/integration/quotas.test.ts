@@ -112,6 +112,34 @@ test('a tenant over its rate gets 429 with Retry-After, and no other tenant does
   expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 404));
 });
 
+test('a tenant over its rate still deletes, and takes finalizers off', async () => {
+  const path = '/apis/example.dev/v1/namespaces/globex/widgets';
+  const names = ['merge', 'json'];
+  // By SQL: a creation by HTTP would wait for the rate.
+  for (const name of names) {
+    await sql`insert into plumbline.resource (tenant, api_group, kind, name, finalizers)
+      values ('globex', 'example.dev', 'Widget', ${name}, '{example.dev/hold}')`;
+  }
+  const flood = (): Promise<Response>[] => Array.from({ length: 12 }, () => call(globex, 'GET', path));
+  const deletions = await Promise.all([...flood(), ...names.map((name) => call(globex, 'DELETE', `${path}/${name}`))]);
+  expect(deletions.slice(0, 12).some(({ status }) => status === 429)).toBe(true);
+  expect(deletions.slice(12).map(({ status }) => status)).toEqual([202, 202]);
+  const removals = await Promise.all([
+    ...flood(),
+    call(globex, 'PATCH', `${path}/merge`, { metadata: { finalizers: null } }, 'application/merge-patch+json'),
+    call(
+      globex,
+      'PATCH',
+      `${path}/json`,
+      [{ op: 'remove', path: '/metadata/finalizers/0' }],
+      'application/json-patch+json',
+    ),
+  ]);
+  expect(removals.slice(12).map(({ status }) => status)).toEqual([200, 200]);
+  const left = await sql`select from plumbline.resource where tenant = 'globex' and kind = 'Widget'`;
+  expect(left.length).toBe(0);
+});
+
 test('a tenant with as many watches as it may have gets 429 for one more, until one ends', async () => {
   const watch = async (): Promise<{ answer: Response; end: () => Promise<void> }> => {
     const ending = new AbortController();

@@ -110,7 +110,8 @@ export interface ResourceWrites {
   update(scope: Scope, key: ResourceKey, state: DesiredState, preconditions: Preconditions): Promise<ResourceRow>;
 
   /**
-   * Replaces the status, if the preconditions hold. `observedGeneration` never goes back (Conflict), and is never above
+   * Replaces the status, if the preconditions hold. `lastTransitionTime` of a condition whose status is new is the time of the
+   * write. `observedGeneration` never goes back (Conflict), and is never above
    * the generation (Invalid). What controllers own, nobody else changes (Forbidden).
    * @param reporter one of the kind's controllers elsewhere, which changes its own parts: what it leaves out of others
    * stays. Its `observedGeneration` is what it has seen; the object's is what all controllers have.

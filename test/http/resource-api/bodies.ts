@@ -114,6 +114,25 @@ export function bodies(open: OpenTarget): void {
     expect(sentBytes).toBeLessThan(64 * MIB);
   });
 
+  test.for<[unknown, string, string]>([
+    [{ metadata: { name: 5 } }, 'metadata.name', 'must be a text'],
+    [{ metadata: { generateName: true } }, 'metadata.generateName', 'must be a text'],
+    [{ metadata: null }, 'metadata', 'must be an object'],
+    [{ metadata: [] }, 'metadata', 'must be an object'],
+  ])('%j is 422 and says what it must be', async ([body, field, message]) => {
+    const answer = await world.editor.post(world.widgets, body);
+    expectStatus(answer, 422, 'Invalid', `${field}: ${message}`);
+    expect(answer.body.details).toMatchObject({ group: 'example.dev', kind: 'widgets', causes: [{ field, message }] });
+  });
+
+  test('of a patch that makes no object of it is 422', async () => {
+    const { metadata } = await createWidget(world);
+    const patch = [{ op: 'replace', path: '', value: 1 }];
+    const type = { 'Content-Type': 'application/json-patch+json' };
+    const answer = await world.editor.send('PATCH', world.widget(metadata.name), patch, type);
+    expectStatus(answer, 422, 'Invalid', 'is invalid: must be an object after the patch');
+  });
+
   test('that break the schema or the rules of metadata are 422 with a cause for each field', async () => {
     const answer = await world.editor.post(world.widgets, {
       metadata: {

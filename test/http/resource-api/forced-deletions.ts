@@ -4,6 +4,7 @@ import { clientOf } from '#test/http/client.ts';
 import {
   createWidget,
   expectStatus,
+  fieldsOf,
   makeWorld,
   removeTenant,
   TENANTS,
@@ -62,6 +63,15 @@ export function forcedDeletions(open: OpenTarget): void {
     const answer = await world.admin.post(force(name), { ...REASON, finalizers: ['gone.dev/a'] });
     expect(answer.status).toBe(202);
     expect(answer.body.metadata.finalizers).toEqual(['gone.dev/b']);
+  });
+
+  test('one that the object has not is 422 by its name, and nothing is taken off', async () => {
+    const { name, uid } = await held('gone.dev/a');
+    const answer = await world.admin.post(force(name), { ...REASON, finalizers: ['gone.dev/a', 'gone.dev/typo'] });
+    expectStatus(answer, 422, 'Invalid', 'gone.dev/typo');
+    expect(fieldsOf(answer)).toEqual(['finalizers']);
+    expect((await world.editor.get(world.widget(name))).body.metadata.finalizers).toEqual(['gone.dev/a']);
+    expect((await world.admin.get(audit())).text).not.toContain(uid);
   });
 
   test('dependents that are to stay behind do so: orphan comes off by itself', async () => {

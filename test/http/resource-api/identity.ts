@@ -97,6 +97,11 @@ export function identity(open: OpenTarget): void {
       expect((await world.viewer.get(path)).body).toEqual(object);
     });
 
+    test('who lists a cluster-scoped kind with a token of some tenants is told which tokens read it', async () => {
+      const answer = await world.editor.get('/apis/example.dev/v1/planets');
+      expectStatus(answer, 403, 'Forbidden', 'they are read with tokens of all tenants');
+    });
+
     test('a controller writes finalizers, labels and annotations, and leaves the spec alone', async () => {
       const object = await createWidget(world, { finalizers: ['example.dev/a'] }, { size: 1 });
       const path = world.widget(object.metadata.name);

@@ -45,6 +45,14 @@ export function ifMatch(open: OpenTarget): void {
     expect((await world.editor.send('PATCH', path, { spec: { size: 2 } }, { 'If-Match': '*' })).status).toBe(200);
   });
 
+  test('that names no version does not stand for the one that a PUT needs, and the answer says so', async () => {
+    const { metadata } = await createWidget(world);
+    for (const path of [world.widget(metadata.name), `${world.widget(metadata.name)}/status`]) {
+      const answer = await world.admin.send('PUT', path, { metadata: {}, spec: {}, status: {} }, { 'If-Match': '*' });
+      expectStatus(answer, 422, 'Invalid', 'in If-Match, where "*" names no version');
+    }
+  });
+
   test('that contradicts the body is 409, and nothing is written', async () => {
     const object = await createWidget(world, {}, { size: 1 });
     const path = world.widget(object.metadata.name);

@@ -23,10 +23,35 @@ export function immutableFields(open: OpenTarget): void {
     const { path, body } = await createDisk({ zone: 'a', size: 1 });
     const answer = await world.editor.put(path, { ...body, spec: { ...body.spec, zone: 'b', size: 2 } });
     expectStatus(answer, 422, 'Invalid', 'spec.zone: field is immutable');
-    expect(answer.body.details.causes).toEqual([
-      { reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.zone' },
-    ]);
+    expect(answer.body.details).toEqual({
+      name: body.metadata.name,
+      group: 'example.dev',
+      kind: 'disks',
+      causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'spec.zone' }],
+    });
     expect((await world.editor.get(path)).body).toEqual(body);
+  });
+
+  test('a write that was made from another state is told so first', async () => {
+    const { path, body } = await createDisk({ zone: 'a', size: 1 });
+    const spec = { ...body.spec, zone: 'b' };
+    const patched = await world.editor.patch(path, { spec: { size: 2 } });
+    const stale = [
+      body.metadata,
+      { ...patched.body.metadata, uid: crypto.randomUUID() },
+      { name: body.metadata.name, resourceVersion: '1' },
+    ];
+    for (const metadata of stale) {
+      const answer = await world.editor.put(path, { ...body, metadata, spec });
+      expectStatus(answer, 409, 'Conflict');
+      expect(answer.body.details).toMatchObject({ name: body.metadata.name, group: 'example.dev', kind: 'disks' });
+      const { uid, resourceVersion } = metadata;
+      expectStatus(await world.editor.patch(path, { metadata: { uid, resourceVersion }, spec }), 409, 'Conflict');
+    }
+    const { resourceVersion: _, ...unversioned } = body.metadata;
+    const byHeader = await world.editor.send('PUT', path, { metadata: unversioned, spec }, { 'If-Match': '"1"' });
+    expectStatus(byHeader, 409, 'Conflict');
+    expect((await world.editor.get(path)).body).toEqual(patched.body);
   });
 
   test('a patch that changes some is refused with one cause for each', async () => {

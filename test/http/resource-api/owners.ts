@@ -57,6 +57,20 @@ export function owners(open: OpenTarget): void {
     });
   });
 
+  test('nothing is made that is owned by an object that is being deleted', async () => {
+    const owner = await createWidget(world, { finalizers: ['example.dev/a'] });
+    const { name, uid } = owner.metadata;
+    await world.editor.delete(pathOf(world, owner));
+    const child = uniqueName('w');
+    const ownerReferences = [{ apiVersion: 'example.dev/v1', kind: 'Widget', name, uid }];
+    for (const query of ['', '?dryRun=All']) {
+      const answer = await world.editor.post(world.widgets + query, { metadata: { name: child, ownerReferences } });
+      expectStatus(answer, 409, 'Conflict', 'being deleted');
+      expect(fieldsOf(answer)).toEqual(['metadata.ownerReferences']);
+    }
+    expectStatus(await world.editor.get(world.widget(child)), 404, 'NotFound');
+  });
+
   test('a dependent of an owner that never was is collected', async () => {
     const owner = await createWidget(world);
     await world.editor.delete(pathOf(world, owner));

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 
 import type { Answer } from '#test/http/client.ts';
-import { expectStatus, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import { expectStatus, fieldsOf, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 const DNS = 'example.dev/dns';
@@ -157,7 +157,9 @@ export function reports(open: OpenTarget): void {
 
   test('conditions that are none are refused', async () => {
     for (const conditions of ['x', [1], [{ status: 'True' }], [resolvable, resolvable]]) {
-      expectStatus(await report(DNS, { conditions }), 422, 'Invalid', 'each with a type of its own');
+      const answer = await report(DNS, { conditions });
+      expectStatus(answer, 422, 'Invalid');
+      expect(fieldsOf(answer)[0]).toMatch(/^status\.conditions/);
     }
   });
 }

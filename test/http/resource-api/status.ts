@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { createWidget, expectStatus, fieldsOf, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
+import type { Answer } from '#test/http/client.ts';
 import type { OpenTarget } from '#test/http/target.ts';
 
 export function status(open: OpenTarget): void {
@@ -82,7 +83,8 @@ export function status(open: OpenTarget): void {
       lastTransitionTime: '2026-01-01T00:00:00Z',
     }));
     const first = await world.controller.put(path, { ...object, status: { conditions: [synced, ready] } });
-    expect(first.body.status.conditions).toEqual([ready, synced]);
+    const [time] = timesOf(first);
+    expect(first.body.status.conditions).toMatchObject([{ type: 'Ready' }, { type: 'Synced' }]);
     const later = [synced, ready].map((condition) => ({ ...condition, lastTransitionTime: '2026-02-02T00:00:00Z' }));
     expect((await world.controller.put(path, { ...first.body, status: { conditions: later } })).body).toEqual(
       first.body,
@@ -90,7 +92,55 @@ export function status(open: OpenTarget): void {
     expect((await world.controller.patch(path, { status: { conditions: later } })).body).toEqual(first.body);
     const failed = { ...later[0], status: 'False' };
     const changed = await world.controller.patch(path, { status: { conditions: [failed, later[1]] } });
-    expect(changed.body.status.conditions).toEqual([ready, failed]);
+    expect(changed.body.status.conditions).toMatchObject([{ status: 'True' }, { status: 'False' }]);
+    expect(timesOf(changed)[0]).toBe(time);
+  });
+
+  test('the time of a transition is the time of the write that makes it, whatever it says', async () => {
+    const object = await createWidget(world);
+    const path = `${world.widget(object.metadata.name)}/status`;
+    const ready = { type: 'Ready', status: 'True', reason: 'Done' };
+    const startedAt = Date.parse(object.metadata.creationTimestamp);
+    const made = await world.controller.put(path, { ...object, status: { conditions: [ready] } });
+    expect(Date.parse(timesOf(made)[0] ?? '')).toBeGreaterThanOrEqual(startedAt);
+    for (const [status, lastTransitionTime] of [
+      ['False', '2999-01-01T00:00:00Z'],
+      ['True', '1999-01-01T00:00:00Z'],
+      ['Unknown', null],
+    ] as const) {
+      const answer = await world.controller.patch(path, {
+        status: { conditions: [{ ...ready, status, lastTransitionTime }] },
+      });
+      expect(answer.status, answer.text).toBe(200);
+      const time = Date.parse(timesOf(answer)[0] ?? '');
+      expect(time).toBeGreaterThanOrEqual(startedAt);
+      expect(time).toBeLessThan(Date.parse('2998-01-01T00:00:00Z'));
+    }
+  });
+
+  test.for<[string, unknown, string]>([
+    ['that are no list', 'x', 'status.conditions'],
+    ['that are no objects', ['x'], 'status.conditions[0]'],
+    ['without a type', [{ status: 'True' }], 'status.conditions[0].type'],
+    ['without a status', [{ type: 'Ready' }], 'status.conditions[0].status'],
+    ['with a status of its own', [{ type: 'Ready', status: 'Maybe' }], 'status.conditions[0].status'],
+    [
+      'with a time that is none',
+      [{ type: 'Ready', status: 'True', lastTransitionTime: 'soon' }],
+      'status.conditions[0].lastTransitionTime',
+    ],
+    ['with a type twice', ['True', 'False'].map((is) => ({ type: 'Ready', status: is })), 'status.conditions[1].type'],
+  ])('conditions %s are 422', async ([, conditions, field]) => {
+    const object = await createWidget(world);
+    const path = `${world.widget(object.metadata.name)}/status`;
+    for (const answer of [
+      await world.controller.patch(path, { status: { conditions } }),
+      await world.controller.put(path, { ...object, status: { conditions } }),
+    ]) {
+      expectStatus(answer, 422, 'Invalid');
+      expect(fieldsOf(answer)).toEqual([field]);
+    }
+    expect((await world.viewer.get(path)).body).toEqual(object);
   });
 
   test('observedGeneration never says more than there is, and never goes back', async () => {
@@ -143,4 +193,8 @@ export function status(open: OpenTarget): void {
       expectStatus(await client.patch(path, { status: {} }), 403, 'Forbidden');
     }
   });
+}
+
+function timesOf({ body }: Answer): readonly string[] {
+  return body.status.conditions.map((condition: { lastTransitionTime: string }) => condition.lastTransitionTime);
 }
