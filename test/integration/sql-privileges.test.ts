@@ -84,6 +84,7 @@ describe('of the functions, the serving role may call', () => {
       'propagation_finalizers',
       'owner_uid',
       'assert_observed',
+      'stamp_conditions',
       'is_running',
     ],
     'reads kinds alone': ['foreign_status_part'],
