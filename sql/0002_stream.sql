@@ -98,4 +98,4 @@ end
 $$;
 
 grant select on plumbline.lease to plumbline_server;
-grant execute on function plumbline.acquire_lease, plumbline.renew_lease, plumbline.release_lease to plumbline_server;
+grant execute on function plumbline.acquire_lease, plumbline.renew_lease, plumbline.release_lease to plumbline_worker;

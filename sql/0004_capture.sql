@@ -200,4 +200,4 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 
 grant select on plumbline.captured_table, plumbline.outbox to plumbline_server;
-grant execute on function plumbline.uncaptured_tables to plumbline_server;
+grant execute on function plumbline.uncaptured_tables to plumbline_worker;

@@ -1,5 +1,5 @@
--- The ring of keys that seal cursors, shared by all servers of this database. A key opens nothing but positions in the
--- logs that this same database describes; whoever can read it here could read those as well.
+-- The ring of keys that seal cursors, shared by all servers of this database. A key opens cursors of all tenants, so it is
+-- not for statements that serve some.
 -- Ids are one byte: the newest seals, all open.
 create table plumbline.cursor_key (
   id smallint primary key check (id between 0 and 255),
@@ -7,4 +7,4 @@ create table plumbline.cursor_key (
   created_at timestamptz not null default clock_timestamp()
 );
 
-grant select, insert on plumbline.cursor_key to plumbline_server;
+grant select, insert on plumbline.cursor_key to plumbline_worker;

@@ -314,6 +314,4 @@ $$;
 
 grant execute on function plumbline.replace_topic, plumbline.due_topics, plumbline.mark_topic_ready,
   plumbline.mark_topic_removed, plumbline.mark_topic_missing, plumbline.mark_topic_found,
-  plumbline.report_unready_topic to plumbline_worker;
--- Readers of the log note what its retention took.
-grant execute on function plumbline.advance_start, plumbline.database_identity to plumbline_server;
+  plumbline.report_unready_topic, plumbline.advance_start, plumbline.database_identity to plumbline_worker;

@@ -35,6 +35,8 @@ create table plumbline.group_member (
   id bigint generated always as identity (cache 1) primary key,
   watch_group bigint not null references plumbline.watch_group (id),
   joined_at timestamptz not null default clock_timestamp(),
+  -- Of the group's tenants those that it does not see: none of their lanes is for it. It is another member when that changes.
+  blocked_tenants text[] not null,
   expires_at timestamptz not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
@@ -52,7 +54,7 @@ create table plumbline.group_lane (
   hand_over_by timestamptz,
   -- Rises whenever the lane begins anew.
   fence bigint not null default 1,
-  -- Absent: it begins at the oldest event that is kept.
+  -- Absent: it begins at the oldest event that is kept, which its first holder asks the brokers for.
   confirmed_seq bigint,
   confirmed_position bigint,
   -- The last event that was delivered under this fence.
@@ -208,8 +210,15 @@ begin
 end
 $$;
 
--- How many lanes of each stream each member should have. Of each stream two members have the same number or one apart,
--- and so it is with all they have together, as far as that is possible; among such shares, one that moves few lanes.
+-- Where a group begins that reads all that is kept: what is removed from then on is lost to it. Nothing for a stream in
+-- Kafka: what the brokers have removed by now is not known here.
+create function plumbline.oldest_kept(f plumbline.frontier) returns bigint
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when f.topic is null then f.first_seq - 1 end
+$$;
+
+-- How many lanes of each stream each member should have. Of each stream two members that see it have the same number or one
+-- apart, and so it is with all they have together, as far as that is possible; among such shares, one that moves few lanes.
 -- The ended streams are left out. With p_only it is about these streams, and the others stay as they are.
 create function plumbline.lane_targets(p_group bigint, p_ended bigint[], p_only bigint[]) returns table (
   stream bigint, member bigint, held integer, target integer
@@ -218,13 +227,13 @@ language plpgsql stable security definer set search_path = pg_catalog, pg_temp a
 declare
   members constant bigint[] := array(select id from plumbline.group_member where watch_group = p_group order by id);
   n constant integer := cardinality(members);
-  -- Each stream's lanes for everyone, and those that are left.
-  base constant integer := 16 / greatest(n, 1);
-  extras constant integer := 16 % greatest(n, 1);
   -- By stream, and in it by member.
   streams bigint[];
   owners bigint[];
+  seen boolean[];
   helds integer[];
+  -- What all that see the stream have of it, and who has one more.
+  bases integer[];
   has_extra boolean[];
   totals integer[] := array_fill(0, array[n]);
   first integer;
@@ -242,23 +251,33 @@ begin
   end if;
   -- At first they go to who holds that many now, the others in turn.
   select array_agg(r.stream order by turn, place), array_agg(r.member order by turn, place),
-      array_agg(r.held order by turn, place), array_agg(r.rank <= extras order by turn, place)
-    into streams, owners, helds, has_extra
+      array_agg(r.is_seen order by turn, place), array_agg(r.held order by turn, place),
+      array_agg(case when r.is_seen then r.base else 0 end order by turn, place),
+      array_agg(r.is_seen and r.rank <= r.extras order by turn, place)
+    into streams, owners, seen, helds, bases, has_extra
   from (
-    select h.*, row_number() over (
-      partition by h.stream order by greatest(h.held - base, 0) desc, ((place - turn * extras) % n + n) % n) as rank
+    select h.*, row_number() over (partition by h.stream
+      order by h.is_seen desc, greatest(h.held - base, 0) desc, ((place - turn * extras) % n + n) % n) as rank
     from (
-      select s.stream, s.turn, m.place, m.id as member, count(l.lane)::integer as held
-      from (select g.stream, row_number() over (order by g.stream) as turn from plumbline.group_lane g
-        where g.watch_group = p_group and g.lane = 0 and g.stream <> all (p_ended)
-          and (p_only is null or g.stream = any (p_only))) s
-      cross join unnest(members) with ordinality m (id, place)
-      left join plumbline.group_lane l on l.watch_group = p_group and l.stream = s.stream and l.member = m.id
-      group by s.stream, s.turn, m.place, m.id
+      select c.*, 16 / greatest(viewers, 1) as base, 16 % greatest(viewers, 1) as extras
+      from (
+        select s.stream, s.turn, m.place, m.id as member, m.is_seen, count(l.lane)::integer as held,
+          (count(*) filter (where m.is_seen) over (partition by s.stream))::integer as viewers
+        from (select g.stream, s.tenant, row_number() over (order by g.stream) as turn
+          from plumbline.group_lane g join plumbline.stream s on s.id = g.stream
+          where g.watch_group = p_group and g.lane = 0 and g.stream <> all (p_ended)
+            and (p_only is null or g.stream = any (p_only))) s
+        cross join lateral (
+          select o.id, o.place, s.tenant <> all (g.blocked_tenants) as is_seen
+          from unnest(members) with ordinality o (id, place) join plumbline.group_member g on g.id = o.id
+        ) m
+        left join plumbline.group_lane l on l.watch_group = p_group and l.stream = s.stream and l.member = m.id
+        group by s.stream, s.turn, m.place, m.id, m.is_seen
+      ) c
     ) h
   ) r;
   for i in 1 .. coalesce(cardinality(has_extra), 0) loop
-    totals[(i - 1) % n + 1] := totals[(i - 1) % n + 1] + has_extra[i]::integer;
+    totals[(i - 1) % n + 1] := totals[(i - 1) % n + 1] + bases[i] + has_extra[i]::integer;
   end loop;
   -- From who has many of them in all to who has few: those first that nobody holds yet. Who has more has one in a stream
   -- where the other has none, so this ends when all have the same number, or one apart.
@@ -270,11 +289,13 @@ begin
         fullest := null;
         emptiest := null;
         for j in 1 .. n loop
-          if not has_extra[first + j] then
+          if not seen[first + j] then
+            continue;
+          elsif not has_extra[first + j] then
             if emptiest is null or totals[j] < totals[emptiest] then
               emptiest := j;
             end if;
-          elsif (may_move_held = 1 or helds[first + j] <= base) and (fullest is null or totals[j] > totals[fullest]) then
+          elsif (may_move_held = 1 or helds[first + j] <= bases[first + j]) and (fullest is null or totals[j] > totals[fullest]) then
             fullest := j;
           end if;
         end loop;
@@ -289,8 +310,8 @@ begin
       exit when not has_moved;
     end loop;
   end loop;
-  return query select t.stream, t.member, t.held, base + t.has_extra::integer
-    from unnest(streams, owners, helds, has_extra) t (stream, member, held, has_extra);
+  return query select t.stream, t.member, t.held, t.base + t.has_extra::integer
+    from unnest(streams, owners, helds, bases, has_extra) t (stream, member, held, base, has_extra);
 end
 $$;
 
@@ -397,8 +418,8 @@ $$;
 -- Makes a member, and the group when none of this identity lives. A new group begins at the oldest events, or where the
 -- streams end now.
 create function plumbline.join_group(
-  p_audience text, p_tenants text, p_owner text, p_name text, p_selection text, p_from_now boolean, p_lease interval,
-  p_max_groups integer,
+  p_audience text, p_tenants text, p_owner text, p_name text, p_selection text, p_from_now boolean,
+  p_blocked_tenants text[], p_lease interval, p_max_groups integer,
   out watch_group bigint, out member bigint, out is_new boolean, out lost_at timestamptz
 ) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -425,8 +446,8 @@ begin
     insert into plumbline.watch_group (audience, tenants, owner, name, selection)
       values (p_audience, p_tenants, p_owner, p_name, p_selection) returning * into joined;
     insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
-      select joined.id, f.stream, lane, case when p_from_now then f.last_seq end,
-        case when p_from_now then f.last_position end
+      select joined.id, f.stream, lane, case when p_from_now then f.last_seq else plumbline.oldest_kept(f) end,
+        case when p_from_now then f.last_position else plumbline.oldest_kept(f) end
       from plumbline.missing_streams(joined.id) s join plumbline.frontier f on f.stream = s
       cross join generate_series(0, 15) lane;
   elsif joined.selection <> p_selection then
@@ -437,8 +458,8 @@ begin
     end if;
     update plumbline.watch_group set selection = p_selection, failure = null, failed_at = null where id = joined.id;
   end if;
-  insert into plumbline.group_member (watch_group, expires_at) values (joined.id, clock_timestamp() + p_lease)
-    returning id into member;
+  insert into plumbline.group_member (watch_group, blocked_tenants, expires_at)
+    values (joined.id, p_blocked_tenants, clock_timestamp() + p_lease) returning id into member;
   update plumbline.watch_group set idle_since = null where id = joined.id and idle_since is not null;
   perform plumbline.settle_group(joined.id, true);
   watch_group := joined.id;
@@ -811,8 +832,10 @@ begin
     set fence = l.fence + 1, confirmed_seq = t.seq, confirmed_position = t.position, delivered_seq = null,
       delivered_before = '{}', not_before = null
     from (
-      select f.stream, case p_to when 'now' then f.last_seq when 'points' then coalesce(p.seq, 0) end as seq,
-        case p_to when 'now' then f.last_position when 'points' then coalesce(p.position, 0) end as position
+      select f.stream, case p_to when 'now' then f.last_seq when 'points' then coalesce(p.seq, 0)
+          else plumbline.oldest_kept(f) end as seq,
+        case p_to when 'now' then f.last_position when 'points' then coalesce(p.position, 0)
+          else plumbline.oldest_kept(f) end as position
       from plumbline.frontier f
       left join unnest(p_streams, p_seqs, p_positions) p (stream, seq, position) on p.stream = f.stream
     ) t where l.watch_group = p_group and l.stream = t.stream;
@@ -938,4 +961,4 @@ grant execute on function plumbline.join_group, plumbline.renew_members, plumbli
   plumbline.deliver_dead_letters, plumbline.end_retries,
   plumbline.retry_dead_letter, plumbline.skip_dead_letter, plumbline.seek_group, plumbline.reset_group,
   plumbline.delete_group, plumbline.settle_abandoned_groups, plumbline.drop_idle_groups,
-  plumbline.forget_ended_groups to plumbline_server;
+  plumbline.forget_ended_groups to plumbline_worker;

@@ -26,6 +26,12 @@ $$;
 
 grant execute on function plumbline.seen_tenants, plumbline.unseen_tenants, plumbline.seen_streams to plumbline_server;
 
+-- Functions that act as their owner pass the wall: those that plumbline_server may call ask this of what they are given.
+create function plumbline.sees_tenant(p_tenant text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(p_tenant = any (plumbline.seen_tenants()) or p_tenant <> all (plumbline.unseen_tenants()), false)
+$$;
+
 -- Every table with something of a tenant in it. Those without a policy of their own below are the machinery's alone.
 do $$
 declare

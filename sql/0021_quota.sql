@@ -35,9 +35,9 @@ create policy of_tenant on plumbline.object_count to plumbline_server using (
   tenant = any ((select plumbline.seen_tenants())::text[]) or tenant <> all ((select plumbline.unseen_tenants())::text[]));
 
 -- Objects of each kind that a tenant may have: what its own object says in spec.quota.objects, or the default. Null: any.
--- Cluster-scoped objects belong to those who run the installation.
+-- Cluster-scoped objects belong to those who run the installation. Who calls it must see the Tenant object.
 create function plumbline.object_limit(p_tenant text) returns bigint
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when p_tenant <> 'system' then coalesce(
     (select case when jsonb_typeof(r.spec #> '{quota,objects}') = 'number' then (r.spec #> '{quota,objects}')::numeric::bigint end
       from plumbline.resource r

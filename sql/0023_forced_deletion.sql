@@ -34,7 +34,7 @@ declare
   removed text[];
   unknown text[];
 begin
-  select * into r from plumbline.resource where uid = p_uid for update;
+  select * into r from plumbline.resource where uid = p_uid and plumbline.sees_tenant(tenant) for update;
   if not found then
     return;
   elsif r.deletion_timestamp is null then

@@ -19,6 +19,10 @@ declare
   report jsonb;
   merged jsonb;
 begin
+  -- The row is given by the caller, which may have made it.
+  if not exists (select from plumbline.resource where uid = t.uid and plumbline.sees_tenant(tenant)) then
+    return;
+  end if;
   select * into strict c from plumbline.controller_elsewhere
     where name = p_controller and api_group = t.api_group and kind = t.kind;
   select * into known from plumbline.report_elsewhere where uid = t.uid and controller = p_controller;

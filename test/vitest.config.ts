@@ -16,8 +16,8 @@ const config: ViteUserConfig = defineConfig({
       // Beside the others a test of a second can take many.
       project('unit', { testTimeout: TIMEOUT_MS }),
       ...WITH_SERVERS.map((name) => project(name, withServers())),
-      // A start of workerd takes seconds, and a request some milliseconds more than on Node.
-      project('workerd', withServers()),
+      // A start of workerd takes seconds, and a request some milliseconds more than on Node; some tests make a thousand.
+      project('workerd', { ...withServers(), testTimeout: 3 * TIMEOUT_MS }),
       project('browser', withServers('test/support/global-browser.ts')),
     ],
   },

@@ -1,14 +1,17 @@
 /** One HTTP listener of a Node process. */
 
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 import { cutSilentPeers } from '#adapters/node/silent-peers.ts';
-import { refuseUnreadable } from '#adapters/node/unreadable-requests.ts';
+import { refuseRequest, refuseUnreadable } from '#adapters/node/unreadable-requests.ts';
+import type { Logger } from '#core/ports/logger.ts';
 
 export interface HttpServerOptions extends ListenOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
+  /** Gets a line, at `debug`, for each request that no handler saw. */
+  readonly logger?: Logger;
   /** How long a client may take. @default 10 s for the header, 60 s for the request, looked at every 5 s */
   readonly timeoutsMs?: { readonly header: number; readonly request: number; readonly check: number };
 }
@@ -32,19 +35,23 @@ export async function startHttpServer({
   host,
   port,
   fetch,
+  logger,
   timeoutsMs = TIMEOUTS_MS,
 }: HttpServerOptions): Promise<HttpServer> {
-  const server = createAdaptorServer({
-    // HTTP/1.1 only: the bindings are those of node:http.
-    fetch: (request, env) => fetch(request, env as HttpBindings),
+  const serverOptions = {
+    headersTimeout: timeoutsMs.header,
+    requestTimeout: timeoutsMs.request,
+    connectionsCheckingInterval: timeoutsMs.check,
+    // Without one, node:http answers nothing but 400; the adaptor refuses it too.
+    requireHostHeader: false,
+  };
+  // HTTP/1.1 only: the bindings are those of node:http.
+  const answer = getRequestListener((request, env) => fetch(request, env as HttpBindings), {
     overrideGlobalObjects: false,
-    serverOptions: {
-      headersTimeout: timeoutsMs.header,
-      requestTimeout: timeoutsMs.request,
-      connectionsCheckingInterval: timeoutsMs.check,
-    },
-  }) as Server;
-  refuseUnreadable(server);
+    errorHandler: (error) => refuseRequest(error, logger),
+  });
+  const server = createServer(serverOptions, (request, response) => void answer(request, response));
+  refuseUnreadable(server, logger);
   const sockets = new Set<Socket>();
   // Node does not count them as idle.
   const withoutRequest = new Set<Socket>();

@@ -25,11 +25,12 @@ export interface ConnectionOptions {
    */
   readonly statementTimeoutMs?: number;
   /**
-   * Through a transaction pooler that prepares statements in the sessions it lends (Hyperdrive, PgBouncer from 1.21 on).
-   * Sessions change between transactions, so none is asked for a state: the login has its role and its parameters as
-   * defaults (see pooled-login.ts); `role` and `settings` are for connections of one's own.
+   * Through a transaction pooler: one that prepares statements in the sessions it lends (Hyperdrive, PgBouncer from 1.21
+   * on), or any, which costs a statement with parameters up to two more round trips. Sessions change between transactions,
+   * so none is asked for a state: the login has its role and its parameters as defaults (see pooled-login.ts); `role` and
+   * `settings` are for connections of one's own. @default none
    */
-  readonly isPooled?: boolean;
+  readonly pooler?: 'preparing' | 'any';
   /** Parameters of the server, which outrank those that the database and the login have. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -45,7 +46,7 @@ const RECONNECT_PAUSE_SECONDS = 0.05;
  * statement, and perhaps more than once.
  */
 export function openConnection(databaseUrl: string, options: ConnectionOptions, onClose: () => void): Sql {
-  const { applicationName, role, statementTimeoutMs, isPooled = false, settings } = options;
+  const { applicationName, role, statementTimeoutMs, pooler, settings } = options;
   // The driver knows this option; its types do not.
   const untyped = {
     socket: socketFactory({
@@ -59,6 +60,7 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
     max: 1,
     types: { bigint: postgres.BigInt, textArray, bigintArray },
     fetch_types: false,
+    prepare: pooler !== 'any',
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     // Recycled connections bound the memory of backends; a resident listener must not lose its wake-ups to it.
     max_lifetime: null,
@@ -66,7 +68,7 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
     onclose: () => onClose(),
     onnotice: () => undefined,
     // PgBouncer refuses parameters that it does not know.
-    connection: isPooled
+    connection: pooler
       ? { application_name: applicationName }
       : {
           application_name: applicationName,

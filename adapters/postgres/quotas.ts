@@ -52,36 +52,37 @@ export async function followTenantLimits(
   signal: AbortSignal,
   onError: (error: unknown) => void,
 ): Promise<TenantLimits> {
-  let known = await read();
+  let known = await readTenantLimits(sql, defaults);
   const timer = setInterval(() => void refresh(), LOOK_AGAIN_MS);
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   return { default: defaults, of: (tenant) => known.get(tenant) ?? defaults };
 
   async function refresh(): Promise<void> {
     try {
-      known = await read();
+      known = await readTenantLimits(sql, defaults);
     } catch (error) {
       if (!signal.aborted) onError(error);
     }
   }
+}
 
-  async function read(): Promise<ReadonlyMap<string, Limits>> {
-    const rows = await guarded(
-      'quotas',
-      () => sql<LimitRow[]>`
-        select r.name as tenant, (r.spec #>> '{quota,requestsPerSecond}')::float8 as "requestsPerSecond",
-          (r.spec #>> '{quota,watchers}')::float8 as watchers
-        from plumbline.resource r
-        where r.api_group = 'plumbline.dev' and r.kind = 'Tenant' and r.tenant = 'system' and r.spec ? 'quota'`,
-    );
-    return new Map(
-      rows.map(({ tenant, requestsPerSecond, watchers }) => [
-        tenant,
-        {
-          requestsPerSecond: requestsPerSecond ?? defaults.requestsPerSecond,
-          watchers: watchers ?? defaults.watchers,
-        },
-      ]),
-    );
-  }
+/** Of tenants whose object says something. @throws {StatusError} ServiceUnavailable. */
+export async function readTenantLimits(sql: Sql, defaults: Limits): Promise<ReadonlyMap<string, Limits>> {
+  const rows = await guarded(
+    'quotas',
+    () => sql<LimitRow[]>`
+      select r.name as tenant, (r.spec #>> '{quota,requestsPerSecond}')::float8 as "requestsPerSecond",
+        (r.spec #>> '{quota,watchers}')::float8 as watchers
+      from plumbline.resource r
+      where r.api_group = 'plumbline.dev' and r.kind = 'Tenant' and r.tenant = 'system' and r.spec ? 'quota'`,
+  );
+  return new Map(
+    rows.map(({ tenant, requestsPerSecond, watchers }) => [
+      tenant,
+      {
+        requestsPerSecond: requestsPerSecond ?? defaults.requestsPerSecond,
+        watchers: watchers ?? defaults.watchers,
+      },
+    ]),
+  );
 }

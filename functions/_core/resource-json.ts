@@ -37,7 +37,7 @@ export function metadataJson(row: ResourceRow): string {
   return json + '}';
 }
 
-function seconds(time: Date): string {
+export function seconds(time: Date): string {
   return time.toISOString().slice(0, -5) + 'Z';
 }
 

@@ -1,6 +1,6 @@
 /**
  * JSON from strangers. What it accepts is JSON (RFC 8259) that every reader understands alike and that PostgreSQL's
- * jsonb can hold: keys are distinct, text is well-formed and without NUL, integers are exact, depth is bounded, and no
+ * jsonb can hold: keys are distinct, text is well-formed and without NUL, numbers are exact, depth is bounded, and no
  * key reaches the prototype of anything. The engine's own parser tells neither of these, nor where an error lies.
  */
 
@@ -117,11 +117,16 @@ export function parseStrictJson(text: string): JsonValue {
   function number(): number {
     const start = at;
     if (!scan(NUMBER)) throw malformed('a value');
-    const parsed = Number(text.slice(start, at));
+    const written = text.slice(start, at);
+    const parsed = Number(written);
     if (!Number.isFinite(parsed)) throw refused(path, 'the number is too large');
-    if (parsed !== 0 && Math.abs(parsed) < MIN_MAGNITUDE) throw refused(path, 'the number is too close to zero');
+    const isZero = parsed === 0 && !/^[^eE]*[1-9]/.test(written);
+    if (!isZero && Math.abs(parsed) < MIN_MAGNITUDE) throw refused(path, 'the number is too close to zero');
     if (Number.isInteger(parsed) && !Number.isSafeInteger(parsed)) {
       throw refused(path, 'integers beyond ±9007199254740991 are not exact in JSON; send it as a string');
+    }
+    if (!isExact(written, parsed)) {
+      throw refused(path, 'the number has more digits than are kept (some 15); send it as a string');
     }
     return parsed;
   }
@@ -174,4 +179,23 @@ export function parseStrictJson(text: string): JsonValue {
       details: { causes: [{ reason: 'FieldValueInvalid', message, field }] },
     });
   }
+}
+
+/** Longer ones would take long to look at; what a double can say after rounding has far fewer. */
+const MAX_NUMBER_CHARACTERS = 200;
+const MAX_PRECISION = 100;
+
+/** Whether the double, rounded to as many digits as were written, has these digits. */
+function isExact(written: string, parsed: number): boolean {
+  if (String(parsed) === written) return true;
+  if (written.length > MAX_NUMBER_CHARACTERS) return false;
+  const digits = digitsOf(written);
+  if (digits.length <= 15) return true;
+  return digits.length <= MAX_PRECISION && digitsOf(parsed.toPrecision(digits.length)) === digits;
+}
+
+/** Significant ones, without zeros at the end. */
+function digitsOf(number: string): string {
+  const [mantissa = ''] = number.split(/[eE]/);
+  return mantissa.replaceAll(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '');
 }

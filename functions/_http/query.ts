@@ -34,7 +34,7 @@ export function integerParameter(
 ): number | undefined {
   const text = textParameter(c, name);
   if (text === undefined) return undefined;
-  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= range.min && value <= range.max) return value;
   throw unknownValue(name, text, `an integer from ${range.min} to ${range.max}`);
 }

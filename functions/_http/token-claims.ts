@@ -4,7 +4,7 @@ import type { JWTPayload } from 'jose';
 import * as v from 'valibot';
 
 import type { GrantedTenants, Role } from '#core/identity.ts';
-import { ROLES } from '#core/identity.ts';
+import { ROLES, SYSTEM_TENANT } from '#core/identity.ts';
 import type { Pointer } from '#core/json-pointer.ts';
 import { dnsLabelProblem } from '#core/names.ts';
 
@@ -71,7 +71,8 @@ export function readClaims(payload: JWTPayload, places: ClaimPlaces): Claims | s
     subject: sub,
     ...(jti !== undefined && { tokenId: jti }),
     roles: roles.filter((role): role is Role => ROLES.some((known) => known === role)),
-    tenants: tenants.includes(ALL) ? ALL : [...new Set(tenants)].toSorted(),
+    // Who may see all tenants sees `system`: its name alone gives nothing.
+    tenants: tenants.includes(ALL) ? ALL : [...new Set(tenants)].filter((name) => name !== SYSTEM_TENANT).toSorted(),
   };
 }
 

@@ -6,7 +6,7 @@
  */
 
 import type { ApiDeps } from '#functions/api/deps.ts';
-import { noSuchPath } from '#functions/api/target.ts';
+import { isTenantKind, noSuchPath } from '#functions/api/target.ts';
 import type { MethodHandler } from '#http/methods.ts';
 import type { Kind } from '#core/kind.ts';
 import { byPriority } from '#core/kind-version.ts';
@@ -57,6 +57,15 @@ const QUOTAS = {
   shortNames: ['quota'],
 };
 
+/** What was done by hand, for those who look for it. */
+const FORCED_DELETIONS = {
+  name: 'forceddeletions',
+  singularName: 'forceddeletion',
+  namespaced: true,
+  kind: 'ForcedDeletion',
+  verbs: ['list'],
+};
+
 export function discovery({ kinds, version }: ApiDeps): DiscoveryHandlers {
   const byGroup = Map.groupBy(kinds.all, (kind) => kind.group);
   const groups = [...byGroup].map(([name, members]) => groupOf(name, members));
@@ -75,7 +84,9 @@ export function discovery({ kinds, version }: ApiDeps): DiscoveryHandlers {
       const { group = '', version: wanted = '' } = c.req.param();
       const members = (byGroup.get(group) ?? []).filter((kind) => kind.version === wanted);
       if (members.length === 0) throw noSuchPath(c, 'no such version is served; GET /apis lists those that are');
-      return c.json(resourceList(`${group}/${wanted}`, members.flatMap(resourcesOf)));
+      const served = members.flatMap(resourcesOf);
+      if (members.some(isTenantKind)) served.push(FORCED_DELETIONS);
+      return c.json(resourceList(`${group}/${wanted}`, served));
     },
   };
 }

@@ -24,7 +24,7 @@ import { listQuotas, readQuota } from '#functions/api/resource-quotas.ts';
 import { replaceObject } from '#functions/api/replace.ts';
 import { onPrivateListener, readSecrets } from '#functions/api/secrets.ts';
 import { patchStatus, replaceStatus } from '#functions/api/status.ts';
-import { WHO_AM_I_PATH, whoAmI } from '#functions/api/who-am-i.ts';
+import { ACCESS_REVIEWS_PATH, noAccessReviews, WHO_AM_I_PATH, whoAmI } from '#functions/api/who-am-i.ts';
 import { createHttpApp, type HttpEnv } from '#http/app.ts';
 import { compressLarge } from '#http/compression.ts';
 import { methods } from '#http/methods.ts';
@@ -64,6 +64,7 @@ export function createApi(deps: ApiDeps): Hono<HttpEnv> {
   app.all('/api/v1', methods({ GET: discover.coreResources }));
   for (const path of ['/apis', '/apis/']) app.all(path, methods({ GET: discover.groups }));
   app.all(WHO_AM_I_PATH, methods({ POST: whoAmI }));
+  app.all(ACCESS_REVIEWS_PATH, noAccessReviews);
   app.all('/apis/:group', methods({ GET: discover.group }));
   app.all(ROOT, methods({ GET: discover.resources }));
   for (const path of [...LISTS, '/api/v1/namespaces']) app.get(path, compressLarge());

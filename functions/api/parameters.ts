@@ -27,7 +27,11 @@ export interface ListQuery {
 /** Which page of a list is wanted. @throws {StatusError} BadRequest, naming the parameter. */
 export function pageQuery(c: Context<HttpEnv>): Pick<ListQuery, 'limit' | 'continueToken'> {
   return {
-    limit: integerParameter(c, 'limit', { min: 1, max: MAX_LIST_LIMIT }) ?? DEFAULT_LIST_LIMIT,
+    // As in Kubernetes, 0 is no wish; and who asks for more than a page has gets a page, and goes on with its token.
+    limit: Math.min(
+      integerParameter(c, 'limit', { min: 0, max: Number.MAX_SAFE_INTEGER }) || DEFAULT_LIST_LIMIT,
+      MAX_LIST_LIMIT,
+    ),
     continueToken: textParameter(c, 'continue'),
   };
 }

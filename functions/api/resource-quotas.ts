@@ -10,7 +10,7 @@ import type { Context } from 'hono';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { refuseWatch } from '#functions/api/parameters.ts';
 import { assertVisible } from '#functions/api/target.ts';
-import { tenantExists } from '#functions/api/tenants.ts';
+import { tenantObject } from '#functions/api/tenants.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { may, type Verb } from '#http/authorize.ts';
 import { tenantNotFound } from '#http/errors.ts';
@@ -18,6 +18,8 @@ import type { MethodHandler } from '#http/methods.ts';
 import { visibleTo } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { ObjectQuota } from '#core/ports/tenant-limits.ts';
+import { seconds } from '#core/resource-json.ts';
+import type { ResourceRow } from '#core/resource.ts';
 import { StatusError } from '#core/status-error.ts';
 
 /** Each tenant has one. */
@@ -54,11 +56,12 @@ async function quotaOf({ store, kinds }: ApiDeps, c: Context<HttpEnv>, verb: Ver
       details: { kind: 'resourcequotas' },
     });
   }
-  if (!(await tenantExists(store, tenant))) throw tenantNotFound(tenant);
-  return quotaObject(kinds, tenant, await store.quota({ tenants: [tenant] }, tenant));
+  const owner = await tenantObject(store, tenant);
+  if (!owner) throw tenantNotFound(tenant);
+  return quotaObject(kinds, owner, await store.quota({ tenants: [tenant] }, tenant));
 }
 
-function quotaObject(kinds: KindRegistry, tenant: string, { limit, uses }: ObjectQuota): object {
+function quotaObject(kinds: KindRegistry, owner: ResourceRow, { limit, uses }: ObjectQuota): object {
   const names = kinds.all.filter(({ scope }) => scope === 'Namespaced').map((kind) => countName(kind));
   const counted = new Map(uses.map((use) => [countName(use), String(use.used)]));
   const all = [...new Set([...names, ...counted.keys()])].toSorted();
@@ -67,7 +70,7 @@ function quotaObject(kinds: KindRegistry, tenant: string, { limit, uses }: Objec
   return {
     apiVersion: 'v1',
     kind: 'ResourceQuota',
-    metadata: { name: NAME, namespace: tenant },
+    metadata: { name: NAME, namespace: owner.name, creationTimestamp: seconds(owner.creationTimestamp) },
     spec: { hard },
     status: { hard, used },
   };

@@ -7,6 +7,7 @@
 
 import type { Caller } from '#core/identity.ts';
 import type { MethodHandler } from '#http/methods.ts';
+import { StatusError } from '#core/status-error.ts';
 
 export const WHO_AM_I_PATH = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
@@ -15,6 +16,17 @@ export const whoAmI: MethodHandler = (c) => {
   const userInfo = userInfoOf(c.get('caller'));
   const review = { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1', metadata: {} };
   return c.json({ ...review, status: { userInfo } }, 201);
+};
+
+/** What `kubectl auth can-i` asks. */
+export const ACCESS_REVIEWS_PATH = '/apis/authorization.k8s.io/v1/:review';
+
+/** @throws {StatusError} NotFound, with the place where the answer is. */
+export const noAccessReviews: MethodHandler = () => {
+  throw new StatusError(
+    'NotFound',
+    'there are no access reviews here: what a token may do follows from its roles, which "kubectl auth whoami" tells',
+  );
 };
 
 function userInfoOf({ audience, subject, tokenId, roles, tenants, expiresAtMs, blockedTenants }: Caller): object {

@@ -12,7 +12,7 @@ import { readWorkState } from '#adapters/postgres/work-state.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
-import { publishOnce } from '#functions/publish/publish-once.ts';
+import { type PublishDeps, publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
@@ -27,6 +27,8 @@ import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
 const PUBLISH_CONNECTIONS = 1;
 const RECONCILE_CONNECTIONS = 2;
 const STATEMENT_TIMEOUT_MS = 15_000;
+/** No batch is begun later: the next kick or cron goes on. */
+const PUBLISH_BUDGET_MS = 25_000;
 /** No pass is begun later: the next cron finds the leases free. */
 const RECONCILE_BUDGET_MS = 25_000;
 const CHECK_TIMEOUT_MS = 2_000;
@@ -61,7 +63,7 @@ export function createBackgroundWork({
   const pool = (name: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
       applicationName: `plumbline edge ${name}`,
-      isPooled: true,
+      pooler: 'preparing',
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     });
@@ -95,7 +97,7 @@ export function createBackgroundWork({
   };
   return {
     async publish() {
-      await publishOnce({
+      const ports: PublishDeps = {
         outbox: postgresOutbox(pools.publish),
         ...reports,
         onPublished(stream, count) {
@@ -105,7 +107,8 @@ export function createBackgroundWork({
             { channel: 'plumbline_stream', payload: '' },
           ]);
         },
-      });
+      };
+      await publishOnce(ports, AbortSignal.timeout(PUBLISH_BUDGET_MS));
     },
     async reconcile() {
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });

@@ -3,13 +3,13 @@
  * at once, when the worker starts.
  */
 
-import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import * as v from 'valibot';
 import { type Bindings, readBindings } from '#adapters/workers/bindings.ts';
 import type { Audience } from '#core/identity.ts';
 import type { Background } from '#infra/cloudflare/background.ts';
 import type { WatchShard } from '#infra/cloudflare/watch-shard.ts';
 import { type Config, readConfig } from '#infra/local/config.ts';
+import { type IssuerConfig, ISSUER_VARIABLES } from '#infra/local/issuer-variables.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 /** Each is a thread and 128 MB. */
@@ -17,8 +17,7 @@ const MOST_SHARDS = 1_000;
 
 export interface EdgeConfig extends Bindings<WatchShard, Background> {
   readonly config: Config;
-  readonly keys: JWTVerifyGetKey;
-  readonly issuer: string;
+  readonly issuer: IssuerConfig;
   /** With its port, where that is not 443: what is asked of it is for controllers. */
   readonly controllerHost: string | undefined;
   /** What is asked of it is for operators. */
@@ -38,12 +37,12 @@ export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConf
     ...problemsOf(variables),
   ];
   if (problems.length > 0 || 'length' in bindings || !own.success) throw new StartError(problems.join('\n'));
-  const { JWKS, JWT_ISSUER, CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS } = own.output;
+  const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS } = own.output;
+  const config = readConfig(variables, { isTerminal: false });
   return {
     ...bindings,
-    config: readConfig(variables, { isTerminal: false }),
-    keys: createLocalJWKSet(JWKS),
-    issuer: JWT_ISSUER,
+    config,
+    issuer: config.issuer!,
     controllerHost: CONTROLLER_HOST,
     opsHost: OPS_HOST,
     shardCount: WATCH_SHARDS,
@@ -56,11 +55,8 @@ export function audienceAt(url: string, { controllerHost }: EdgeConfig): Audienc
 }
 
 const host = v.pipe(v.string(), v.regex(/^[^\s/]+$/, 'a host name, with its port where that is not 443'));
-const keySet = v.object({ keys: v.pipe(v.array(v.looseObject({ kty: v.string() })), v.minLength(1)) });
 
 const OwnVariables = v.object({
-  JWKS: v.pipe(v.string(), v.rawTransform(parseKeySet)),
-  JWT_ISSUER: v.pipe(v.string(), v.minLength(1, 'the claim "iss" of tokens')),
   CONTROLLER_HOST: v.optional(host),
   OPS_HOST: v.optional(host),
   WATCH_SHARDS: v.optional(
@@ -75,23 +71,13 @@ const OwnVariables = v.object({
   ),
 });
 
-function parseKeySet({ dataset, addIssue, NEVER }: v.RawTransformContext<string>): JSONWebKeySet {
-  try {
-    return v.parse(keySet, JSON.parse(dataset.value)) as JSONWebKeySet;
-  } catch {
-    addIssue({ message: 'a JSON Web Key Set with the public keys that tokens are checked with' });
-    return NEVER;
-  }
-}
-
 function problemsOf(variables: Readonly<Record<string, string>>): readonly string[] {
   try {
     const { kafka, issuer } = readConfig(variables, { isTerminal: false });
     return [
       ...(kafka ? ['EVENT_LOG is "kafka"; allowed on workerd: postgres'] : []),
-      ...(issuer
-        ? ['TOKEN_ISSUER is bound; on workerd the keys of tokens are bound themselves: JWKS and JWT_ISSUER']
-        : []),
+      // There is no development key to fall back to.
+      ...(issuer ? [] : ISSUER_VARIABLES.map((name) => `${name} is not bound`)),
     ];
   } catch (error) {
     return [messageOf(error)];
@@ -99,6 +85,5 @@ function problemsOf(variables: Readonly<Record<string, string>>): readonly strin
 }
 
 function describe({ path, message, input }: v.BaseIssue<unknown>): string {
-  const name = String(path?.[0]?.key);
-  return input === undefined ? `${name} is not bound` : `${name} is ${JSON.stringify(input)}; allowed: ${message}`;
+  return `${String(path?.[0]?.key)} is ${JSON.stringify(input)}; allowed: ${message}`;
 }

@@ -1,6 +1,8 @@
 /** What all parts of this worker share, made when an isolate starts. What is missing or wrong keeps it from starting. */
 
 import { env } from 'cloudflare:workers';
+import type { JWTVerifyGetKey } from 'jose';
+import { onDemandKeys } from '#adapters/jwks/on-demand-keys.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { consoleLogger } from '#adapters/workers/console-logger.ts';
 import { defineKind, type Kind, type KindDefinition } from '#core/kind.ts';
@@ -12,6 +14,12 @@ import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 export const edge: EdgeConfig = readEdgeConfig(env);
 
 export const logger: Logger = consoleLogger(edge.config.logLevel);
+
+/** For requests; a shard follows them itself. */
+export const tokenKeys: JWTVerifyGetKey = onDemandKeys({
+  url: edge.issuer.jwksUrl,
+  onError: (error) => logger.warn({ err: error }, 'keys of tokens cannot be read; those that there are go on'),
+});
 
 let own: readonly Kind[] = [];
 

@@ -8,9 +8,11 @@ import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
+import { readTenantLimits } from '#adapters/postgres/quotas.ts';
 import { readTokenBlocks } from '#adapters/postgres/token-blocks.ts';
 import { KEYS_READ_EVERY_MS } from '#core/ports/cursor-keys.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
+import type { Limits, TenantLimits } from '#core/ports/tenant-limits.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import type { BlockSet } from '#core/token-block.ts';
 
@@ -22,25 +24,32 @@ export interface Knowledge {
 interface Known {
   readonly box: SecretBox;
   readonly blocks: BlockSet;
+  readonly limits: ReadonlyMap<string, Limits>;
   readonly readAtMs: number;
 }
 
 let known: Known | undefined;
 
+/** What tenants may ask for, as it was last read. */
+export function knownLimits(defaults: Limits): TenantLimits {
+  return { default: defaults, of: (tenant) => known?.limits.get(tenant) ?? defaults };
+}
+
 /**
  * What was read in the last two seconds, by whatever request; the clock of workerd moves between requests. Never rejects:
  * what could not be read is refused where it is needed.
  */
-export async function freshKnowledge(sql: Sql): Promise<Knowledge> {
+export async function freshKnowledge(sql: Sql, defaults: Limits): Promise<Knowledge> {
   const stale = known;
   if (stale && Date.now() - stale.readAtMs <= KEYS_READ_EVERY_MS) return knowledgeOf(stale);
   try {
-    const [{ keys, sealingId }, blocks] = await Promise.all([
+    const [{ keys, sealingId }, blocks, limits] = await Promise.all([
       postgresCursorKeys(sql, randomBytes).read(),
       readTokenBlocks(sql),
+      readTenantLimits(sql, defaults),
       assertServerRole(sql),
     ]);
-    known = { box: secretBox(keys, { sealingId }), blocks, readAtMs: Date.now() };
+    known = { box: secretBox(keys, { sealingId }), blocks, limits, readAtMs: Date.now() };
     return knowledgeOf(known);
   } catch (error) {
     return unknown(toCallerError(error, 'keys and blocks'));

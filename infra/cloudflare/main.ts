@@ -11,16 +11,22 @@ import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
 import { withSession } from '#adapters/postgres/session.ts';
 import { startCron } from '#infra/cloudflare/dev/cron.ts';
 import { startForwarder } from '#infra/cloudflare/dev/forwarder.ts';
+import { serveKeySet } from '#infra/cloudflare/dev/key-set.ts';
 import { startWrangler } from '#infra/cloudflare/dev/wrangler.ts';
 import { freePorts } from '#infra/kafka/ports.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { type Config, readConfig } from '#infra/local/config.ts';
 import { openDataDirectory } from '#infra/local/data-directory.ts';
 import { openDatabase } from '#infra/local/database.ts';
-import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
+import {
+  type DevelopmentIdentity,
+  loadDevelopmentIdentity,
+  removeDevelopmentIdentity,
+} from '#infra/local/development-identity.ts';
 import { greet } from '#infra/local/greeting.ts';
 import { lockInstance } from '#infra/local/instance-lock.ts';
 import { ownInstallation } from '#infra/local/installation.ts';
+import { issuerVariables } from '#infra/local/issuer-variables.ts';
 import { loadKinds } from '#infra/local/kinds.ts';
 import { removeRunFile, writeRunFile } from '#infra/local/run-file.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
@@ -50,10 +56,12 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   const lock = await lockInstance(dataDir);
   started.push({ name: 'lock', stop: () => lock.release() });
   await removeRunFile(dataDir);
-  const keys = await loadDevelopmentIdentity(dataDir);
+  const keys = config.issuer ? undefined : await loadDevelopmentIdentity(dataDir);
+  if (!keys) await removeDevelopmentIdentity(dataDir);
   const database = await openDatabase(config, logger);
   started.push({ name: 'database', stop: () => database.stop() });
   const pooledUrl = await prepareDatabase(config, database.url);
+  const issuer = keys ? await serveDevelopmentKeys(keys, started) : givenIssuer();
 
   const publicPort = config.publicPort === 0 ? await freePort() : config.publicPort;
   // Host names tell whom a request is for; on one machine they are told apart by their ports.
@@ -69,8 +77,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
     port: publicPort,
     logger,
     variables: {
-      JWKS: JSON.stringify(keys.jwks),
-      JWT_ISSUER: keys.issuer,
+      ...issuer,
       CONTROLLER_HOST: controllers.address,
       OPS_HOST: operators.address,
     },
@@ -79,7 +86,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   const cron = startCron(wrangler.url, logger);
   started.push({ name: 'cron', stop: () => cron.stop() });
 
-  await writeTokenFiles(dataDir, keys);
+  if (keys) await writeTokenFiles(dataDir, keys);
   const info = {
     pid: process.pid,
     publicUrl: wrangler.url,
@@ -100,9 +107,11 @@ async function prepareDatabase(config: Config, databaseUrl: string): Promise<str
   } catch (error) {
     throw error instanceof LogMismatch ? new StartError(error.message, { cause: error }) : error;
   }
+  const installation = ownInstallation(databaseUrl);
+  await installation.haveObjectLimit(config.limits.tenantObjects);
   return withSession(databaseUrl, { applicationName: 'plumbline edge start' }, async (sql) => {
     const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
-    await ownInstallation(databaseUrl).haveKinds(await loadKinds(shipped, config.kindsModule));
+    await installation.haveKinds(await loadKinds(shipped, config.kindsModule));
     const url = new URL(databaseUrl);
     const login = { name: `${url.pathname.slice(1)}_edge`, password: randomBytes(18).toString('hex') };
     await makePooledLogin(sql, login);
@@ -110,6 +119,21 @@ async function prepareDatabase(config: Config, databaseUrl: string): Promise<str
     url.password = login.password;
     return url.href;
   });
+}
+
+function givenIssuer(): Readonly<Record<string, string>> {
+  const given = Object.keys(issuerVariables()).map((name) => [name, process.env[name] ?? ''] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== ''));
+}
+
+/** The variables of an issuer whose keys are those of DATA_DIR. */
+async function serveDevelopmentKeys(
+  { issuer, jwks }: DevelopmentIdentity,
+  started: Started,
+): Promise<Readonly<Record<string, string>>> {
+  const server = await serveKeySet(jwks);
+  started.push({ name: 'keys of tokens', stop: () => server.stop() });
+  return { TOKEN_ISSUER: issuer, TOKEN_JWKS_URL: server.url };
 }
 
 async function freePort(): Promise<number> {

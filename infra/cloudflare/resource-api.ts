@@ -1,5 +1,7 @@
 /** The resource API in a worker: it holds no state, so each request has its own connections, through the pooler. */
 
+import type { MiddlewareHandler } from 'hono';
+import { every } from 'hono/combine';
 import packageJson from '#package.json' with { type: 'json' };
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
@@ -10,16 +12,23 @@ import { createCursors } from '#core/cursor.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { createApi } from '#functions/api/handler.ts';
+import type { HttpEnv } from '#http/app.ts';
 import { authenticate } from '#http/authenticate.ts';
-import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
-import { freshKnowledge } from '#infra/cloudflare/knowledge.ts';
+import { limitRequests } from '#http/limit-requests.ts';
+import { audienceAt } from '#infra/cloudflare/config.ts';
+import { edge, tokenKeys } from '#infra/cloudflare/installation.ts';
+import { freshKnowledge, knownLimits } from '#infra/cloudflare/knowledge.ts';
+import { defaultLimits } from '#infra/local/limits.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** Of the six that an invocation may have open; lists at the log's head and dry runs take one more. */
 const MOST_CONNECTIONS = 3;
 
+const LIMITS = defaultLimits(edge.config.limits);
+/** Of this isolate. What was refused is counted by nobody: an isolate has no metrics of its own. */
+const limited = { public: limitHere(), private: limitHere() };
+
 export interface ResourceApiOptions {
-  readonly edge: EdgeConfig;
   readonly kindsOver: (sql: Sql) => KindRegistry;
   readonly logger: Logger;
   /** Called with what is still to be done when the answer is there. */
@@ -27,16 +36,16 @@ export interface ResourceApiOptions {
 }
 
 export async function answerResourceRequest(request: Request, options: ResourceApiOptions): Promise<Response> {
-  const { edge, kindsOver, logger, later } = options;
+  const { kindsOver, logger, later } = options;
   const audience = audienceAt(request.url, edge);
   const sql = connect(edge.databaseUrl(), {
     applicationName: 'plumbline edge api',
-    isPooled: true,
+    pooler: 'preparing',
     maxConnections: MOST_CONNECTIONS,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   try {
-    const { box, blocks } = await freshKnowledge(sql);
+    const { box, blocks } = await freshKnowledge(sql, LIMITS);
     const app = createApi({
       store: postgresResources(sql),
       events: postgresObjectEvents(sql),
@@ -44,7 +53,17 @@ export async function answerResourceRequest(request: Request, options: ResourceA
       kinds: kindsOver(sql),
       cursors: createCursors(box),
       continueTokens: createContinueTokens(box),
-      authenticate: authenticate({ keys: edge.keys, audience, issuer: edge.issuer, blocks }),
+      authenticate: every(
+        authenticate({
+          keys: tokenKeys,
+          audience,
+          audienceName: edge.issuer.audienceNames[audience],
+          issuer: edge.issuer.issuer,
+          claims: edge.issuer.claims,
+          blocks,
+        }),
+        limited[audience],
+      ),
       logger: logger.child({ audience }),
       version: packageJson.version,
       ...(audience === 'public' && { allowedOrigins: edge.config.allowedOrigins }),
@@ -55,6 +74,10 @@ export async function answerResourceRequest(request: Request, options: ResourceA
   } finally {
     later(sql.end({ timeout: 1 }));
   }
+}
+
+function limitHere(): MiddlewareHandler<HttpEnv> {
+  return limitRequests({ limits: knownLimits(LIMITS), onRefused: () => undefined });
 }
 
 /** What is compressed already must not be compressed once more: workerd does so with each body that names an encoding. */

@@ -1,6 +1,7 @@
 /** Watches of one shard: one tail per stream that any of its clients watches, for all of them. */
 
 import { randomBytes } from 'node:crypto';
+import { every } from 'hono/combine';
 import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
@@ -23,9 +24,11 @@ import { createHub } from '#functions/watch/hub.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+import { openLimits } from '#infra/local/limits.ts';
+import { remoteIssuer } from '#infra/local/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
-// An object may have six connections open: five in pools, and one for a list at the log's head.
+// An object may have six connections open: four in pools, one for a list at the log's head, and one to the issuer of tokens.
 const WATCH_CONNECTIONS = 2;
 const GROUP_CONNECTIONS = 2;
 const BOOKMARK_MS = 2_000;
@@ -60,15 +63,15 @@ export async function openWatchInstance({
   const pool = (name: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
       applicationName: `plumbline edge ${name}`,
-      isPooled: true,
+      pooler: 'preparing',
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
       listen: notices.listen,
     });
   const pools = {
     watch: pool('watch', WATCH_CONNECTIONS),
+    // And for what is small: keys, blocks, quotas.
     groups: pool('groups', GROUP_CONNECTIONS),
-    blocks: pool('blocks', 1),
   };
   const lifetime = new AbortController();
   try {
@@ -82,9 +85,11 @@ export async function openWatchInstance({
     // What the database knows is told once, by who works in the background.
     const metrics = createOwnMetrics(unknown);
     const groupMetrics = createGroupMetrics(metrics.registry, unknown);
-    const [box, blocks] = await Promise.all([
-      rotatingBox(postgresCursorKeys(pools.blocks, randomBytes), lifetime.signal),
-      followTokenBlocks(pools.blocks, lifetime.signal),
+    const issuer = remoteIssuer(edge.issuer, { logger, registry: metrics.registry }, lifetime.signal);
+    const [box, blocks, limits] = await Promise.all([
+      rotatingBox(postgresCursorKeys(pools.groups, randomBytes), lifetime.signal),
+      followTokenBlocks(pools.groups, lifetime.signal),
+      openLimits({ config: edge.config.limits, sql: pools.groups, logger, metrics }, lifetime.signal),
       assertServerRole(pools.watch),
     ]);
     const cursors = createCursors(box);
@@ -101,6 +106,8 @@ export async function openWatchInstance({
         groups,
         ackTokens,
         blocks,
+        places: limits.places,
+        trustsKey: issuer.trustsKey,
         onIsolationViolation(stream) {
           metrics.isolationViolations.inc();
           logger.error({ stream: String(stream) }, 'an event of another tenant was found in a stream');
@@ -141,7 +148,7 @@ export async function openWatchInstance({
         groups,
         ackTokens,
         hub,
-        authenticate: authenticate({ keys: edge.keys, audience, issuer: edge.issuer, blocks }),
+        authenticate: every(authenticate({ ...issuer.optionsFor(audience), blocks }), limits.forRequests()),
         logger: logger.child({ audience }),
         onFencedAcks: (count) => groupMetrics.fencedAcks.inc(count),
         transport: streamSse,

@@ -23,7 +23,7 @@ const worker = {
       context.waitUntil(
         work.catch((error: unknown) => logger.warn({ err: error }, 'what was left to do failed; cron does it')),
       );
-    return answerResourceRequest(request, { edge, kindsOver, logger, later });
+    return answerResourceRequest(request, { kindsOver, logger, later });
   },
 
   async scheduled(_controller: ScheduledController): Promise<void> {

@@ -10,6 +10,7 @@ import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { startBackground } from '#infra/local/background.ts';
 import type { Config } from '#infra/local/config.ts';
+import { databaseAccess } from '#infra/local/database-access.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import type { Installation } from '#infra/local/installation.ts';
@@ -53,7 +54,10 @@ export interface Servers {
 export async function compose(options: ComposeOptions, started: Started): Promise<Servers> {
   const { config, databaseUrl, installation, roles, logger } = options;
   const isServing = roles.has('api') || roles.has('watch');
-  const pools = openPools(databaseUrl);
+  const access = databaseAccess(config, databaseUrl);
+  started.push({ name: 'database listener', stop: () => access.close() });
+  await access.check();
+  const pools = openPools(access.open);
   started.push({ name: 'database connections', stop: () => endPools(pools) });
   const metrics = createMetrics(() => readOutboxState(pools.ops));
   const reports = createPublisherReports(metrics, logger);

@@ -31,8 +31,10 @@ export interface Config {
   readonly opsPort: number;
   /** Origins whose pages may call the public listener; `*` is every one. */
   readonly allowedOrigins: readonly string[];
-  /** Absent: the embedded server. */
+  /** Of the database itself. Absent: the embedded server. */
   readonly databaseUrl: string | undefined;
+  /** Of a transaction pooler before it, which pools go through. */
+  readonly poolerUrl: string | undefined;
   /** Servers for managed databases, by name; an embedded server comes besides, as `local`. */
   readonly databaseServers: DatabaseServerUrls;
   /** Absolute. */
@@ -85,7 +87,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     controllerPort: variables.CONTROLLER_PORT,
     opsPort: variables.OPS_PORT,
     allowedOrigins: variables.CORS_ORIGINS ?? [],
-    databaseUrl: variables.DATABASE_URL,
+    databaseUrl: variables.DATABASE_DIRECT_URL ?? variables.DATABASE_URL,
+    poolerUrl: variables.DATABASE_DIRECT_URL === undefined ? undefined : variables.DATABASE_URL,
     databaseServers: variables.DATABASE_SERVERS,
     dataDir: resolve(variables.DATA_DIR),
     issuer: issuerConfig(variables),
@@ -127,9 +130,8 @@ function environmentSchema(options: ConfigOptions) {
       CONTROLLER_PORT: v.optional(port(), '8081'),
       OPS_PORT: v.optional(port(), '9090'),
       CORS_ORIGINS: origins(),
-      DATABASE_URL: v.optional(
-        v.pipe(v.string(), v.check(isDatabaseUrl, 'postgres://user:password@host:port/database')),
-      ),
+      DATABASE_URL: v.optional(databaseAddress()),
+      DATABASE_DIRECT_URL: v.optional(databaseAddress()),
       DATABASE_SERVERS: databaseServersVariable(),
       DATA_DIR: v.optional(path("a folder's path"), '.plumbline'),
       ...issuerVariables(),
@@ -158,6 +160,11 @@ function environmentSchema(options: ConfigOptions) {
       CURSOR_KEYS: v.optional(v.pipe(v.string(), v.check(areCursorKeys, CURSOR_KEYS_FORM))),
     }),
     // A partial check runs also when other variables are wrong.
+    v.partialCheck(
+      [['DATABASE_URL'], ['DATABASE_DIRECT_URL']],
+      (given) => given.DATABASE_DIRECT_URL === undefined || given.DATABASE_URL !== undefined,
+      'DATABASE_URL is not set; beside DATABASE_DIRECT_URL it names the pooler',
+    ),
     v.partialCheck(
       [['EVENT_LOG'], ['KAFKA_BROKERS']],
       (given) => given.EVENT_LOG !== 'kafka' || given.KAFKA_BROKERS !== undefined,
@@ -188,6 +195,10 @@ function environmentSchema(options: ConfigOptions) {
       return `${PORTS.join(', ')} are ${given}; allowed: three that differ, or 0`;
     }),
   );
+}
+
+function databaseAddress() {
+  return v.pipe(v.string(), v.check(isDatabaseUrl, 'postgres://user:password@host:port/database'));
 }
 
 function port() {

@@ -32,7 +32,8 @@ export interface InstanceLog {
 export interface InstanceLogOptions {
   readonly config: Config;
   readonly logger: Logger;
-  readonly pools: { readonly watch: Sql; readonly publish: Sql };
+  /** Those of `publish` and `ops` see all tenants. */
+  readonly pools: { readonly watch: Sql; readonly publish: Sql; readonly ops: Sql };
   readonly reports: Pick<PublisherReports, 'onTopicLost' | 'onTopicError'>;
 }
 

@@ -25,7 +25,9 @@ export async function findCluster(kafka: KafkaConfig, logger: Logger): Promise<s
 /** Needs no broker to be there. */
 export function openKafkaLog(kafka: KafkaConfig, { config, logger, pools, reports }: InstanceLogOptions): InstanceLog {
   const settings = settingsOf(kafka);
-  const log = kafkaEventLog({ settings, logger, index: postgresLogIndex(pools.watch) });
+  // What retention took is gone for all tenants: it is noted by who sees them all.
+  const { advanceStart } = postgresLogIndex(pools.ops);
+  const log = kafkaEventLog({ settings, logger, index: { ...postgresLogIndex(pools.watch), advanceStart } });
   const writer = kafkaEventWriter({ settings, logger, compression: kafka.compression });
   const topics = postgresTopics(pools.publish);
   const keeping: KeepTopicsDeps = {

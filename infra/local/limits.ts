@@ -1,11 +1,12 @@
 /** What tenants may use: the variables that say so, and what holds them to it. */
 
 import type { MiddlewareHandler } from 'hono';
-import type { Logger } from 'pino';
 import * as v from 'valibot';
 import type { Metrics } from '#adapters/node/metrics.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { followTenantLimits } from '#adapters/postgres/quotas.ts';
+import type { Logger } from '#core/ports/logger.ts';
+import type { Limits } from '#core/ports/tenant-limits.ts';
 import { createWatchPlaces, type WatchPlaces } from '#functions/watch/watch-places.ts';
 import type { HttpEnv } from '#http/app.ts';
 import { limitRequests } from '#http/limit-requests.ts';
@@ -62,16 +63,18 @@ export interface OpenLimits {
   forRequests(): MiddlewareHandler<HttpEnv>;
 }
 
+/** For tenants whose object says nothing else. */
+export function defaultLimits({ tenantRequestsPerSecond, tenantWatchers }: LimitsConfig): Limits {
+  return { requestsPerSecond: tenantRequestsPerSecond, watchers: tenantWatchers };
+}
+
 /** Follows what Tenant objects say until the signal aborts. */
 export async function openLimits(
   { config, sql, logger, metrics }: LimitsDeps,
   signal: AbortSignal,
 ): Promise<OpenLimits> {
-  const limits = await followTenantLimits(
-    sql,
-    { requestsPerSecond: config.tenantRequestsPerSecond, watchers: config.tenantWatchers },
-    signal,
-    (error) => logger.warn({ err: error }, 'quotas of tenants cannot be read; those from before hold'),
+  const limits = await followTenantLimits(sql, defaultLimits(config), signal, (error) =>
+    logger.warn({ err: error }, 'quotas of tenants cannot be read; those from before hold'),
   );
   const onRefused = (limit: 'requests' | 'watchers') => () => metrics.refusedByLimit.inc({ limit });
   return {

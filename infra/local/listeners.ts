@@ -84,7 +84,12 @@ export async function startListeners(options: ListenersOptions, started: Started
       : undefined;
     const watch =
       watching && createWatch({ ...shared, ...watching, store: postgresResources(pools.watch), transport: socketSse });
-    return startHttpServer({ host: config.host, port, fetch: timed(routed(api, watch), metrics) });
+    return startHttpServer({
+      host: config.host,
+      port,
+      fetch: timed(routed(api, watch), metrics),
+      logger: shared.logger,
+    });
   };
   const publicServer = await listen('public', config.publicPort);
   started.push({ name: 'public listener', stop: () => publicServer.stop() });

@@ -2,7 +2,7 @@
  * The connections of a process. Each pool connects when it is first used: a process that does not publish has no connection for it.
  */
 
-import { connect, type Sql } from '#adapters/postgres/client.ts';
+import type { ConnectOptions, Sql } from '#adapters/postgres/client.ts';
 
 /** With what is waited for a connection and for the answer, a request is told within 10 s. */
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -14,9 +14,9 @@ type PoolName = 'api' | 'watch' | 'groups' | 'publish' | 'reconcile' | 'retentio
 export type Pools = Readonly<Record<PoolName, Sql>>;
 
 /** Pools of their own: a herd of resuming watchers must not take the connections of writes, nor of the publisher. */
-export function openPools(databaseUrl: string): Pools {
+export function openPools(open: (options: ConnectOptions) => Sql): Pools {
   const pool = (name: PoolName, maxConnections: number, statementTimeoutMs?: number): Sql =>
-    connect(databaseUrl, {
+    open({
       applicationName: `plumbline ${name}`,
       maxConnections,
       // What serves callers sees the tenants that it names for each statement, and nothing without.

@@ -14,6 +14,9 @@ import { findInstallation } from '#infra/local/installation.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
+/** Of a run by cron, which comes each minute: what is left then is the next one's. The batch in flight is finished. */
+const BUDGET_MS = 50_000;
+
 await runCommand(async function publish() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
   const databaseUrl = await findDatabaseUrl(config);
@@ -33,20 +36,21 @@ await runCommand(async function publish() {
     eventLog = await openEventLog({
       config,
       logger,
-      pools: { watch: sql, publish: sql },
+      pools: { watch: sql, publish: sql, ops: sql },
       reports: { onTopicLost: (topic, reason) => fail(`topic ${topic} is lost: ${reason}`), onTopicError },
     });
     await maintainLog(logUpkeep(sql, config));
     await eventLog.prepare();
-    const published = await publishOnce({
+    const ports = {
       outbox: eventLog.outbox,
-      onQuarantined(stream, reason) {
+      onQuarantined(stream: bigint, reason: string) {
         fail(`stream ${stream} is held: ${reason}`);
       },
-      onStreamError(stream, error) {
+      onStreamError(stream: bigint, error: unknown) {
         fail(`stream ${stream} cannot be published: ${messageOf(error)}`);
       },
-    });
+    };
+    const published = await publishOnce(ports, AbortSignal.timeout(BUDGET_MS));
     const { records } = await readOutboxState(sql);
     process.stdout.write(`published ${published} events${records > 0 ? waiting(records) : ''}\n`);
   } finally {

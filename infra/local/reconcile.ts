@@ -40,7 +40,7 @@ await runCommand(async function reconcile() {
   const installation = await findInstallation(databaseUrl);
   await installation.haveLog(config, logger);
   const reports = { onTopicLost: () => undefined, onTopicError: () => undefined };
-  const eventLog = await openEventLog({ config, logger, pools: { watch: sql, publish: sql }, reports });
+  const eventLog = await openEventLog({ config, logger, pools: { watch: sql, publish: sql, ops: sql }, reports });
   try {
     const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin });
     const kinds = await loadKinds(shipped, config.kindsModule);

@@ -1,12 +1,12 @@
 /** Whose tokens are taken: the configured issuer's, or those of the development key, never both. */
 
 import { createLocalJWKSet } from 'jose';
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { remoteKeys } from '#adapters/jwks/remote-keys.ts';
 import { keysAgeGauge } from '#adapters/node/key-metrics.ts';
 import type { ReadinessCheck } from '#adapters/node/readiness.ts';
 import type { Audience } from '#core/identity.ts';
+import type { Logger } from '#core/ports/logger.ts';
 import type { AuthenticateOptions } from '#http/authenticate.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import type { IssuerConfig } from '#infra/local/issuer-variables.ts';

@@ -96,6 +96,37 @@ test('who loses a tenant confirms nothing of it any more: what was delivered bef
   expect(body.results).toEqual([{ status: 'Unknown' }, { status: 'Acked' }]);
 });
 
+test('of a group, members whose token does not lose the tenant get all of it, dead letters too', async () => {
+  const lost = await createTenant(world);
+  const subject = uniqueName('s');
+  const roles = ['admin'] as const;
+  const tenants = [world.tenant, lost.name];
+  const [cut, whole] = [await bearer({ subject, roles, tenants }), await bearer({ subject, roles, tenants })];
+  await block({ tokenId: cut.tokenId, tenant: lost.name });
+  await untilStatus(cut, lost.widgets, 404);
+  const group = uniqueName('g');
+  const query = { group, start: 'now', kinds: 'Widget', maxAttempts: '2' };
+  const blind = [await cut.watch(query), await cut.watch(query)];
+  const member = await whole.watch(query);
+  const names = Array.from({ length: 30 }, () => uniqueName('w'));
+  for (const name of names) await make(lost, name);
+  const came = (): ReadonlySet<string> => new Set(changesOf(member).map(({ data }) => data.data.metadata.name));
+  await expect.poll(() => names.filter((name) => !came().has(name)), { timeout: 20_000 }).toEqual([]);
+  const letters = `/watch/v1/groups/${group}/deadletters`;
+  for (const attempt of [1, 2]) {
+    const isFirst = ({ data }: SseEvent): boolean => data.data?.metadata.name === names[0] && data.attempt === attempt;
+    await expect.poll(() => member.events.some(isFirst), { timeout: 20_000 }).toBe(true);
+    await whole.api.post('/watch/v1/acks', { nacks: [{ token: member.events.find(isFirst)?.id }] });
+  }
+  const parked = async (): Promise<string | undefined> => (await whole.api.get(letters)).body.items[0]?.id;
+  await expect.poll(parked, { timeout: 20_000 }).toBeDefined();
+  const letter = await parked();
+  expect((await whole.api.post(`${letters}/${letter}/retry`, { reason: 'a test' })).status).toBe(200);
+  const isRetry = ({ data }: SseEvent): boolean => data.deadletter === letter;
+  await expect.poll(() => member.events.some(isRetry), { timeout: 20_000 }).toBe(true);
+  for (const client of blind) expect(changesOf(client)).toEqual([]);
+}, 60_000);
+
 describe('a blocked subject', () => {
   test('is 401 everywhere, its streams end with ERROR 401, and nobody else notices', async () => {
     const blocked = await bearer();

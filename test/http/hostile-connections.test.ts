@@ -48,6 +48,7 @@ async function dribble(head: string, piece: string): Promise<string> {
   const socket = await open();
   socket.write(head);
   const writing = setInterval(() => socket.writable && socket.write(piece), 20);
+  socket.once('data', () => clearInterval(writing));
   try {
     return await text(socket);
   } finally {
@@ -58,6 +59,8 @@ async function dribble(head: string, piece: string): Promise<string> {
 function expectStatus(answer: string, code: number, reason: string): void {
   const [head = '', body = ''] = answer.split('\r\n\r\n');
   expect(head).toContain(`HTTP/1.1 ${code} `);
+  expect(head).toMatch(/^x-request-id: \S+/im);
+  expect(head).toMatch(/^cache-control: no-store\r?$/im);
   expect(JSON.parse(body)).toMatchObject({ kind: 'Status', status: 'Failure', code, reason });
 }
 
@@ -87,13 +90,27 @@ test.for([
 test('a header that comes a field at a time is cut off, and others are served meanwhile', async () => {
   const slow = Array.from({ length: 50 }, () => dribble('GET / HTTP/1.1\r\n', 'X-A: b\r\n'));
   expect((await client.get('/apis')).status).toBe(200);
-  for (const answer of await Promise.all(slow)) expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+  for (const answer of await Promise.all(slow)) expectStatus(answer, 408, 'RequestTimeout');
 });
 
 test('a body in chunks that never ends is cut off', async () => {
   const head = `POST ${WIDGETS} HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
-  expect(await dribble(head, '1\r\n \r\n')).toBe('');
+  expectStatus(await dribble(head, '1\r\n \r\n'), 408, 'RequestTimeout');
   expect((await client.get(WIDGETS)).status).toBe(200);
+});
+
+test('a body that stops in its midst is told to be late', async () => {
+  const head = `POST ${WIDGETS} HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n`;
+  expectStatus(await answerTo(`${head}{"kind"`), 408, 'RequestTimeout');
+});
+
+test.for([
+  ['no host', 'GET /version HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'BadRequest'],
+  ['a host that is none', 'GET /version HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n', 400, 'BadRequest'],
+  ['a target that is no path', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'BadRequest'],
+  ['an expectation', 'GET /version HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n', 417, 'ExpectationFailed'],
+] as const)('%s that nobody can serve is refused with the cause', async ([, bytes, code, reason]) => {
+  expectStatus(await answerTo(bytes), code, reason);
 });
 
 test('a small body that would unpack to much is not unpacked', async () => {

@@ -19,7 +19,10 @@ export interface LocalServer extends Deployment {
   stop(): Promise<void>;
 }
 
-export async function startLocalServer(): Promise<LocalServer> {
+/** @param variablesFor gives variables besides, for a database that is ready. */
+export async function startLocalServer(
+  variablesFor: (databaseUrl: string) => Promise<Record<string, string>> = async () => ({}),
+): Promise<LocalServer> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-http-'));
   const config = readConfig(
@@ -33,6 +36,7 @@ export async function startLocalServer(): Promise<LocalServer> {
       TENANT_GRACE_SECONDS: '1',
       // Suites that write as fast as they can share one tenant.
       TENANT_REQUESTS_PER_SECOND: '100000',
+      ...(await variablesFor(database.url)),
     },
     { isTerminal: false },
   );

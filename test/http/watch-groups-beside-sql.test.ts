@@ -61,6 +61,22 @@ test('a group that is new to a log whose beginning is gone begins at what is kep
   expect((await client.next()).data).toMatchObject({ seq: '3', attempt: 1 });
 });
 
+test('a group that was reset, and had no member since, is told of what retention removed after that', async () => {
+  const group = uniqueName('reset');
+  const query = { tenants: world.tenant };
+  const uid = await world.write('reset', 1);
+  const first = await world.join(group, query);
+  const { data } = await first.waitFor(isOf(uid));
+  await first.close();
+  const admin = await clientOf(world.target, { ...world.owner, roles: ['admin'] });
+  const answer = await admin.post(`/watch/v1/groups/${group}/reset?tenants=${world.tenant}`, { reason: 'a test' });
+  expect(answer.status, answer.text).toBe(200);
+  await expireEvents(instance.sql, world.tenant, Number(data.seq));
+  await world.write('behind', 1);
+  const lost = await (await world.join(group, query)).next();
+  expect(lost.data).toMatchObject({ reason: 'ResyncRequired', tenant: world.tenant });
+});
+
 test('a lane that would have a dead letter too many stands still, says so, and goes on once there is room', async () => {
   const group = uniqueName('full');
   const client = await world.join(group, { tenants: world.tenant, start: 'now', maxAttempts: '1' });

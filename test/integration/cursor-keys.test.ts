@@ -198,7 +198,7 @@ async function untilLockWaits(sql: Sql, count: number): Promise<void> {
 
 async function inDatabase(): Promise<Place> {
   const database = await createTestDatabase();
-  const server = connect(database.url, { applicationName: 'test', maxConnections: 2, role: 'plumbline_server' });
+  const server = connect(database.url, { applicationName: 'test', maxConnections: 2, role: 'plumbline_worker' });
   const operator = openSession(database.url, { applicationName: 'test', role: 'plumbline_migrator' });
   return {
     keys: postgresCursorKeys(server, randomBytes),

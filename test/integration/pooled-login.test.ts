@@ -20,7 +20,7 @@ afterAll(async () => {
 
 async function asLogin<T>(password: string, work: (sql: Sql) => Promise<T>): Promise<T> {
   const own = Object.assign(new URL(url), { username: name, password });
-  const sql = connect(own.href, { applicationName: 'test', isPooled: true });
+  const sql = connect(own.href, { applicationName: 'test', pooler: 'any' });
   try {
     return await work(sql);
   } finally {
@@ -46,7 +46,7 @@ test('the login acts as workers do without asking, and as servers do for a scope
 });
 
 test('a login that acts as something else is refused, with what to do', async () => {
-  const sql = connect(database.url, { applicationName: 'test', isPooled: true });
+  const sql = connect(database.url, { applicationName: 'test', pooler: 'any' });
   await expect(assertServerRole(sql)).rejects.toThrow(/acts as .* alter role .* set role = plumbline_worker/);
   await sql.end();
 });

@@ -59,7 +59,7 @@ describe('a tenant at its limit of a kind', () => {
       kind: 'ResourceQuotaList',
       items: [
         {
-          metadata: { name: 'objects', namespace: 'acme' },
+          metadata: { name: 'objects', namespace: 'acme', creationTimestamp: expect.stringMatching(/Z$/) },
           status: { hard: { 'count/widgets.example.dev': '2' }, used: { 'count/widgets.example.dev': '2' } },
         },
       ],

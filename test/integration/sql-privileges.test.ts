@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import { type PreparedDatabase, prepareDatabase } from '#test/support/prepared-database.ts';
 import { refusalOf } from '#test/support/sql-errors.ts';
 
@@ -7,7 +8,7 @@ let database: PreparedDatabase;
 let server: Sql;
 
 beforeAll(async () => {
-  database = await prepareDatabase(['acme']);
+  database = await prepareDatabase(['acme', 'globex']);
   server = connect(database.url, { applicationName: 'test server', maxConnections: 2, role: 'plumbline_server' });
 });
 
@@ -57,8 +58,70 @@ describe('the serving role', () => {
     ['collect', 'select plumbline.collect(1)'],
     ['act for controllers', "select plumbline.claim_passes('{a/b}', 'me', interval '1 minute', 1, '')"],
     ['close the stream of a tenant', "select plumbline.close_stream('acme')"],
+    ['take a lease', "select plumbline.acquire_lease('orphan-sweep', 'me', interval '1 hour')"],
+    ['drop the days of the log', 'select plumbline.expire_event_log(now())'],
+    ['read the keys of cursors', 'select * from plumbline.cursor_key'],
+    ['say that retention took events', "select plumbline.advance_start('t', 1)"],
+    ['count the objects of a tenant', "select * from plumbline.tenant_objects('globex')"],
+    ['find the stream of a tenant', "select * from plumbline.tenant_stream('globex')"],
+    ['report what blocks deletions', "select plumbline.report_blocked_deletions('0', now(), 1)"],
+    ['delete a group', "select plumbline.delete_group(1, 'me', 'none')"],
+    ['settle a group', 'select plumbline.settle_due_group(1)'],
   ])('cannot %s', async (_, statement) => {
     expect((await refusalOf(server.unsafe(statement))).code).toBe('42501');
+  });
+});
+
+describe('of the functions, the serving role may call', () => {
+  /** What a tenant's statements call. Whatever acts as its owner passes the second wall, and must ask whom it serves. */
+  const ALLOWED = {
+    'asks for the tenants of the transaction': ['force_delete', 'report_status'],
+    'reads these tenants': ['seen_tenants', 'unseen_tenants', 'seen_streams'],
+    'reads nothing but its arguments': [
+      'redact',
+      'redact_path',
+      'propagation_finalizers',
+      'owner_uid',
+      'assert_observed',
+      'is_running',
+    ],
+    'reads kinds alone': ['foreign_status_part'],
+    'reads what the caller sees': ['object_limit'],
+  };
+
+  test('these alone', async () => {
+    const rows = await database.sql<{ name: string }[]>`
+      select distinct proname::text as name from pg_proc
+      where pronamespace = 'plumbline'::regnamespace and has_function_privilege('plumbline_server', oid, 'execute')`;
+    const names = rows.map(({ name }) => name).toSorted();
+    expect(names).toEqual(Object.values(ALLOWED).flat().toSorted());
+  });
+
+  test('those that act as their owner, with nothing done to a tenant that the transaction does not serve', async () => {
+    const [object] = await database.sql<{ uid: string }[]>`
+      insert into plumbline.resource (tenant, api_group, kind, name, finalizers)
+      values ('globex', 'example.dev', 'Widget', 'held', '{example.dev/a}') returning uid`;
+    const uid = object?.uid ?? '';
+    await database.sql`update plumbline.resource set deletion_timestamp = clock_timestamp() where uid = ${uid}`;
+    const acme = scoped(server, { tenants: ['acme'] });
+    expect(await acme`select * from plumbline.force_delete(${uid}, null, 'me', 'none')`).toHaveLength(0);
+    const made = JSON.stringify({ uid, tenant: 'acme', api_group: 'example.dev', kind: 'Widget' });
+    const reported = acme`select w.* from plumbline.report_status(
+      jsonb_populate_record(null::plumbline.resource, ${made}::text::jsonb), 'me', 1, '{}') w`;
+    expect(await reported).toHaveLength(0);
+    const [kept] = await database.sql`select finalizers from plumbline.resource where uid = ${uid}`;
+    expect(kept).toEqual({ finalizers: ['example.dev/a'] });
+    const globex = scoped(server, { tenants: ['globex'] });
+    expect(await globex`select * from plumbline.force_delete(${uid}, null, 'me', 'none')`).toHaveLength(1);
+  });
+
+  test('the limit of objects, without that of a tenant that the transaction does not serve', async () => {
+    await database.sql`update plumbline.resource set spec = '{"quota": {"objects": 7}}'
+      where tenant = 'system' and kind = 'Tenant' and name = 'globex'`;
+    const limitFor = (tenants: readonly string[]) =>
+      scoped(server, { tenants })`select plumbline.object_limit('globex') as most`;
+    expect(await limitFor(['globex'])).toEqual([{ most: 7n }]);
+    expect(await limitFor(['acme'])).toEqual([{ most: null }]);
   });
 });
 

@@ -30,7 +30,7 @@ test('an ack confirms its lane up to the event, and no other lane', async () => 
   expect(await world.groups.ack(request, [ack(6n)])).toEqual(['Acked']);
   expect(await row()).toMatchObject({ confirmedSeq: 6n, isUnacked: false });
   const others = (await world.rows(joined.group)).filter((each) => each.lane !== lane.lane);
-  expect(others.every(({ confirmedSeq }) => confirmedSeq === null)).toBe(true);
+  expect(others.every(({ confirmedSeq }) => confirmedSeq === 0n)).toBe(true);
 });
 
 test('what was confirmed before is a duplicate, with whatever fence', async () => {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { postgresTenantStreams } from '#adapters/postgres/tenant-streams.ts';
+import { ORIGIN } from '#core/ports/event-log.ts';
 import type { JoinRequest } from '#core/ports/watch-groups.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
 import { useGroupWorld, newGroup } from '#test/support/watch-groups.ts';
@@ -37,10 +38,22 @@ describe('a group', () => {
     await world.setHead(stream, { seq: 12, position: 120, first: 4 });
     const earliest = await world.join(request);
     const now = await world.join(newGroup(['acme'], { start: 'now' }));
-    expect((await world.firstLane(earliest.member)).confirmed).toBeUndefined();
+    expect((await world.firstLane(earliest.member)).confirmed).toEqual({ seq: 3n, position: 3n });
     expect((await world.firstLane(now.member)).confirmed).toEqual({ seq: 12n, position: 120n });
     expect((await world.groups.get(request))?.streamLag).toBe(9n);
     await world.setHead(stream, { seq: 0, position: 0 });
+  });
+
+  test('begins where its holder finds the oldest event when the events lie in Kafka', async () => {
+    await createTenants(world.sql, ['elsewhere']);
+    const stream = await world.streamOf('elsewhere');
+    await world.sql`insert into plumbline.topic (name, stream, first_seq) values ('elsewhere', ${String(stream)}::bigint, 1)`;
+    await world.sql`update plumbline.frontier set topic = 'elsewhere' where stream = ${String(stream)}::bigint`;
+    const { group, member } = await world.join(newGroup(['elsewhere']));
+    expect((await world.firstLane(member)).confirmed).toBeUndefined();
+    await world.groups.seek(group, 'now', ACT);
+    await world.groups.seek(group, 'earliest', ACT);
+    expect((await world.firstLane(member)).confirmed).toBeUndefined();
   });
 
   test('refuses members that select something else while it has some, and takes them when it has none', async () => {
@@ -82,7 +95,7 @@ describe('a group', () => {
     expect(await world.groups.get(request)).toBeUndefined();
     const again = await world.join(request);
     expect(again).toMatchObject({ isNew: true, droppedAt: expect.any(Date) });
-    expect((await world.firstLane(again.member)).confirmed).toBeUndefined();
+    expect((await world.firstLane(again.member)).confirmed).toEqual(ORIGIN);
     expect((await world.join(request)).droppedAt).toEqual(again.droppedAt);
   });
 
@@ -159,7 +172,7 @@ describe('a group', () => {
 
 describe('seek', () => {
   test.each([
-    { to: 'earliest' as const, confirmed: undefined },
+    { to: 'earliest' as const, confirmed: { seq: 3n, position: 3n } },
     { to: 'now' as const, confirmed: { seq: 12n, position: 120n } },
   ])('to $to begins all lanes anew and counts attempts anew', async ({ to, confirmed }) => {
     await createTenants(world.sql, [`seek-${to}`]);
@@ -167,7 +180,7 @@ describe('seek', () => {
     const { group, member } = await world.join(request);
     const before = await world.firstLane(member);
     await world.groups.nack(request, [{ ...before, point: { seq: 3n, position: 30n }, delayMs: 60_000 }]);
-    await world.setHead(before.stream, { seq: 12, position: 120 });
+    await world.setHead(before.stream, { seq: 12, position: 120, first: 4 });
     await world.groups.seek(group, to, ACT);
     const lanes = await world.groups.lanes([member]);
     expect(lanes.length).toBe(16);
@@ -194,7 +207,7 @@ test('a reset makes a group as if it were new, with its members', async () => {
   await world.groups.park(lane, { ...letter, point: { seq: 2n, position: 2n } });
   await world.groups.reset(group, ACT);
   expect(await world.groups.deadLetters(group, 0n, 10)).toEqual({ letters: [], more: false });
-  expect(await world.firstLane(member)).toMatchObject({ confirmed: undefined, fence: lane.fence + 1n });
+  expect(await world.firstLane(member)).toMatchObject({ confirmed: ORIGIN, fence: lane.fence + 1n });
   await world.groups.delete(group, ACT);
   await expect(world.groups.reset(group, ACT)).rejects.toMatchObject({ reason: 'NotFound' });
 });

@@ -94,6 +94,86 @@ describe('lanes', () => {
     }
   });
 
+  test('of a tenant that is blocked for a member go to those that see it, evenly, and to nobody while none does', async () => {
+    const { group, member } = await world.join(newGroup('*'));
+    const request = newGroup('*');
+    const blind = { ...request, blockedTenants: ['acme', 'globex'] };
+    const blinded = [(await world.join(blind)).member, (await world.join(blind)).member];
+    const streams = await Promise.all(['acme', 'globex'].map((tenant) => world.streamOf(tenant)));
+    const isBlocked = ({ stream }: LaneRow): boolean => streams.includes(stream);
+    const joined = await world.join(request);
+    await world.handOver(joined.group);
+    const rows = await world.rows(joined.group);
+    expect(new Set(rows.filter(isBlocked).map((row) => row.member))).toEqual(new Set([joined.member]));
+    for (const stream of Map.groupBy(
+      rows.filter((row) => !isBlocked(row)),
+      (row) => row.stream,
+    ).values()) {
+      expect(spread(shares(stream, [...blinded, joined.member]))).toBe(1);
+    }
+    await world.groups.leave([joined.member], []);
+    const left = await world.rows(joined.group);
+    expect(left.filter(isBlocked).map((row) => row.member)).toEqual(left.filter(isBlocked).map(() => joined.member));
+    expect(shares(left.filter(isBlocked), blinded)).toEqual(new Map(blinded.map((one) => [one, 0])));
+    const again = await world.join({ ...request, blockedTenants: ['globex'] });
+    const now = await world.rows(joined.group);
+    expect(now.filter(({ stream }) => stream === streams[0]).every((row) => row.member === again.member)).toBe(true);
+    expect(now.filter(({ stream }) => stream === streams[1]).some((row) => row.member === again.member)).toBe(false);
+    // Members that see all are shared out to as ever.
+    expect(new Set((await world.rows(group)).map((row) => row.member))).toEqual(new Set([member]));
+  });
+
+  test('are shared evenly by those that see their tenant, whoever comes and goes, and whatever is blocked for whom', async () => {
+    const random = seededRandom(testSeed());
+    const request = newGroup(TENANTS);
+    const streams = await Promise.all(TENANTS.map((tenant) => world.streamOf(tenant)));
+    const { group, member } = await world.join(request);
+    const members = new Map([[member, new Set<bigint>()]]);
+    for (let step = 0; step < 40; step += 1) {
+      const one = random.pick([...members.keys()]);
+      if (one !== member && random.chance(0.4)) {
+        members.delete(one);
+        await world.groups.leave([one], []);
+      } else {
+        const blocked = TENANTS.filter(() => random.chance(0.5));
+        const joined = await world.join({ ...request, blockedTenants: blocked });
+        members.set(joined.member, new Set(blocked.map((tenant) => streams[TENANTS.indexOf(tenant)] ?? 0n)));
+      }
+      await world.handOver(group);
+      const rows = await world.rows(group);
+      for (const stream of streams) {
+        const viewers = [...members].filter(([, blocked]) => !blocked.has(stream)).map(([id]) => id);
+        const counts = shares(
+          rows.filter((row) => row.stream === stream),
+          viewers,
+        );
+        const told = `seed ${random.seed}, step ${step}: ${viewers.length} of ${members.size} see ${stream}`;
+        expect(
+          [...counts.values()].reduce((sum, count) => sum + count, 0),
+          told,
+        ).toBe(LANES);
+        expect(spread(counts), told).toBeLessThanOrEqual(1);
+      }
+    }
+  });
+
+  test('of a tenant that comes later and is blocked for a member go to the others', async () => {
+    const request = newGroup('*');
+    const { group, member } = await world.join(request);
+    const blind = await world.join({ ...request, blockedTenants: ['hidden'] });
+    await world.handOver(group);
+    await createTenants(world.sql, ['hidden']);
+    const stream = await world.streamOf('hidden');
+    await world.renew(member, blind.member);
+    const rows = (await world.rows(group)).filter((row) => row.stream === stream);
+    expect(shares(rows, [member, blind.member])).toEqual(
+      new Map([
+        [member, LANES],
+        [blind.member, 0],
+      ]),
+    );
+  });
+
   test('of a thousand tenants are even for three members, by tenant and in all', { timeout: 60_000 }, async () => {
     const tenants = Array.from({ length: 1_000 }, (_, index) => `many-${index}`);
     await createTenants(world.sql, tenants);

@@ -21,6 +21,7 @@ describe('readConfig()', () => {
       opsPort: 9090,
       allowedOrigins: [],
       databaseUrl: undefined,
+      poolerUrl: undefined,
       databaseServers: {},
       dataDir: `${process.cwd()}/.plumbline`,
       issuer: undefined,
@@ -73,6 +74,7 @@ describe('readConfig()', () => {
       opsPort: 65_535,
       allowedOrigins: ['https://app.example.dev', 'http://localhost:5173'],
       databaseUrl: 'postgresql://jane:secret@db.example.dev:6432/plumbline?sslmode=require',
+      poolerUrl: undefined,
       databaseServers: {
         local: 'postgres://jane:secret@db.example.dev/postgres',
         spare: 'postgresql://[::1]:5433/postgres',

@@ -123,18 +123,17 @@ describe.skipIf(noWorkerd)('on workerd', () => {
 describe.skipIf(noWorkerd)('a worker', () => {
   test('without its bindings does not start, and names all that are missing', async () => {
     const said = await startBare([]);
-    for (const name of ['JWKS', 'JWT_ISSUER']) expect(said).toContain(`${name} is not bound`);
+    for (const name of ['TOKEN_ISSUER', 'TOKEN_JWKS_URL']) expect(said).toContain(`${name} is not bound`);
   });
 
   test('with wrong ones does not start, and says what is allowed', async () => {
     const said = await startBare([
-      'JWKS:{}',
-      'JWT_ISSUER:me',
+      'TOKEN_ISSUER:me',
+      'TOKEN_JWKS_URL:https://keys.example',
       'WATCH_SHARDS:none',
       'EVENT_LOG:kafka',
       'KAFKA_BROKERS:k:9092',
     ]);
-    expect(said).toContain('JWKS is "{}"; allowed: a JSON Web Key Set');
     expect(said).toContain('WATCH_SHARDS is "none"; allowed: 1 to 1000');
     expect(said).toContain('EVENT_LOG is "kafka"; allowed on workerd: postgres');
   });

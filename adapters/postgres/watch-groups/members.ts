@@ -15,13 +15,22 @@ type GroupRow = { readonly group: bigint };
 
 export function groupMembers(sql: Sql): Members {
   return {
-    async join({ audience, tenants, owner, name, selection, start, leaseMs }: JoinRequest): Promise<Membership> {
+    async join({
+      audience,
+      tenants,
+      owner,
+      name,
+      selection,
+      start,
+      blockedTenants = [],
+      leaseMs,
+    }: JoinRequest): Promise<Membership> {
       const [row] = await guarded(
         `group "${name}"`,
         () => sql<MembershipRow[]>`
         select watch_group as "group", member, is_new as "isNew", lost_at as "droppedAt"
         from plumbline.join_group(${audience}, ${tenantsText(tenants)}, ${owner}, ${name}, ${selection},
-          ${start === 'now'}, ${leaseMs} * interval '1 millisecond', ${MAX_GROUPS})`,
+          ${start === 'now'}, ${[...blockedTenants]}::text[], ${leaseMs} * interval '1 millisecond', ${MAX_GROUPS})`,
       );
       if (!row) throw new Error('join_group gave no row');
       return { ...row, droppedAt: row.droppedAt ?? undefined };

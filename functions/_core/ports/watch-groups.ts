@@ -25,6 +25,8 @@ export interface JoinRequest extends GroupIdentity {
   readonly selection: string;
   /** Where a new group begins. Streams that come later are always read from their beginning. */
   readonly start: 'earliest' | 'now';
+  /** Of the tenants those that the member does not see: their lanes go to members that do, and wait while none does. */
+  readonly blockedTenants?: readonly string[];
   readonly leaseMs: number;
 }
 
@@ -53,7 +55,7 @@ export interface HeldLane extends LaneRef {
 export interface AssignedLane extends HeldLane {
   readonly member: bigint;
   readonly tenant: string;
-  /** Everything up to here is confirmed. Undefined: it begins at the oldest event that is kept. */
+  /** Everything up to here is confirmed. Undefined: it begins at the oldest event that is kept, which its holder is to `mark`. */
   readonly confirmed: LogPoint | undefined;
   /**
    * For each time that the lane began anew: the last event that had been delivered. An event is delivered for the

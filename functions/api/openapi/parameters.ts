@@ -22,9 +22,8 @@ export function pathParameter(name: string, description: string): ParameterObjec
 }
 
 export const LIST_PARAMETERS: readonly ParameterObject[] = [
-  query('limit', `How many objects at most: ${DEFAULT_LIST_LIMIT} when absent.`, {
+  query('limit', `How many objects at most: ${DEFAULT_LIST_LIMIT} when absent or 0, never above ${MAX_LIST_LIMIT}.`, {
     type: 'integer',
-    maximum: MAX_LIST_LIMIT,
   }),
   query('continue', 'From the page before: the next one.'),
   query('labelSelector', 'Such as "app=blue,tier in (a,b),!old".'),

@@ -55,6 +55,17 @@ export function discovery(open: OpenTarget): void {
     expect(JSON.stringify(body)).not.toContain('vaults');
   });
 
+  test('what was deleted by force is found too', async () => {
+    const { body } = await world.viewer.get('/apis/plumbline.dev/v1');
+    expect(body.resources).toContainEqual(expect.objectContaining({ name: 'forceddeletions', verbs: ['list'] }));
+    expect((await world.viewer.get('/apis/example.dev/v1')).text).not.toContain('forceddeletions');
+  });
+
+  test('who asks what a token may do is told where that is said', async () => {
+    const answer = await world.viewer.post('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {});
+    expectStatus(answer, 404, 'NotFound', 'kubectl auth whoami');
+  });
+
   test('every resource that is named can be listed where it says', async () => {
     for (const { name: group, versions } of (await world.admin.get('/apis')).body.groups) {
       for (const { version } of versions) {

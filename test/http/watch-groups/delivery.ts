@@ -83,7 +83,7 @@ export function delivery(open: OpenTarget): void {
       const second = await client.waitFor(isOf(uid, 1));
       await client.waitFor(isOf(uid, 3));
       expect(await world.ack(second.id)).toBe('Acked');
-      await client.close();
+      await world.leave(client, group);
       const again = await world.join(group);
       await again.waitFor(isOf(uid, 3));
       expect(deliveriesOf(again, uid)).toEqual(['2 again 2', '3 again 2']);

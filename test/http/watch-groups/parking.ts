@@ -85,7 +85,7 @@ export function parking(open: OpenTarget): void {
       const attempts: number[] = [];
       for (let turn = 1; turn <= 3; turn += 1) {
         attempts.push((await consumer.waitFor(({ data }) => data.deadletter === id)).data.attempt);
-        await consumer.close();
+        await world.leave(consumer, group);
         consumer = await world.join(group, { maxAttempts: '1' });
       }
       expect(attempts).toEqual([2, 3, 4]);

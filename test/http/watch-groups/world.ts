@@ -16,6 +16,8 @@ export interface GroupWorld extends World {
   readonly member: Client;
   /** Opens a member's stream and passes its READY. */
   join(group: string, query?: Readonly<Record<string, string>>, grant?: Grant): Promise<SseClient>;
+  /** Closes the group's only member, and waits until the server knows: what it sends before is an attempt at the dead. */
+  leave(client: SseClient, group: string): Promise<void>;
   /** A stream that is to be refused. */
   refused(query: Readonly<Record<string, string>>, grant?: Grant): Promise<SseRefused>;
   ack(...ids: readonly (string | undefined)[]): Promise<string>;
@@ -31,7 +33,7 @@ export function useGroups(open: OpenTarget): GroupWorld {
   beforeAll(async () => {
     const owner: Grant = { roles: ['viewer'], tenants: [base.tenant], subject: uniqueName('owner') };
     const member = await clientOf(base.target, owner);
-    Object.assign(world, base, { owner, member, join, refused, ack, nack, write });
+    Object.assign(world, base, { owner, member, join, leave, refused, ack, nack, write });
   });
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((client) => client.close()));
@@ -52,6 +54,12 @@ export function useGroups(open: OpenTarget): GroupWorld {
     const client = await connect({ group, ...query }, grant);
     expect((await client.next()).event).toBe('READY');
     return client;
+  }
+
+  async function leave(client: SseClient, group: string): Promise<void> {
+    await client.close();
+    const members = async (): Promise<unknown> => (await world.member.get(`/watch/v1/groups/${group}`)).body.members;
+    await expect.poll(members, { timeout: 20_000 }).toEqual([]);
   }
 
   async function refused(query: Readonly<Record<string, string>>, grant: Grant = world.owner): Promise<SseRefused> {

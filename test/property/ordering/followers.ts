@@ -7,7 +7,8 @@ import { type Follower, follow, type FollowedList, type FollowerOptions } from '
 import type { Run } from '#test/property/ordering-checker.ts';
 
 export interface FollowersOptions {
-  readonly instance: LocalInstance;
+  /** Of one database; they take turns. */
+  readonly instances: readonly LocalInstance[];
   readonly tenants: readonly string[];
   readonly random: Random;
 }
@@ -30,7 +31,7 @@ const WIDGETS = '/apis/example.dev/v1/widgets?limit=1000';
 const SOME = 12;
 const LIST_ATTEMPTS = 40;
 
-export function createFollowers({ instance, tenants, random }: FollowersOptions): Followers {
+export function createFollowers({ instances, tenants, random }: FollowersOptions): Followers {
   const followers: Follower[] = [];
   let late = 0;
   const some = tenants.slice(0, SOME);
@@ -74,12 +75,14 @@ export function createFollowers({ instance, tenants, random }: FollowersOptions)
   };
 
   async function start(options: Omit<FollowerOptions, 'baseUrl' | 'token' | 'random'>): Promise<void> {
+    const instance = instances[followers.length % instances.length]!;
     const token = await instance.token({ roles: ['viewer'], tenants: options.named ? '*' : options.tenants });
     followers.push(follow({ ...options, baseUrl: instance.baseUrl, token, random: random.fork() }));
   }
 
   /** One that tells where to watch from: while the log is behind, lists do not. */
   async function list(seen: readonly string[]): Promise<FollowedList> {
+    const instance = random.pick(instances);
     const client = clientWith(instance.baseUrl, `Bearer ${await instance.token({ roles: ['viewer'], tenants: seen })}`);
     for (let attempt = 0; attempt < LIST_ATTEMPTS; attempt += 1) {
       const { status, body, text } = await client.get(WIDGETS);

@@ -1,4 +1,7 @@
-/** One whole run: writers, publishers that are killed, watchers that come and go; and the verdict. */
+/**
+ * One whole run of two servers and publishers of their own, resident and scheduled, that are killed; writers; watchers that
+ * come and go; and the verdict.
+ */
 
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { judgeLog } from '#test/support/kafka-topic.ts';
@@ -48,13 +51,15 @@ export async function runScenario(options: ScenarioOptions): Promise<ScenarioRep
   const sql = connect(database.url, { applicationName: 'test', maxConnections: STORE_WRITERS + 2 });
   // The instance's own first write, the tenant that is in every installation, is a change like any other.
   await installWitness(sql);
-  const instance = await startLocalInstance({ databaseUrl: database.url, env: logOf(options) });
+  const start = (): Promise<LocalInstance> => startLocalInstance({ databaseUrl: database.url, env: logOf(options) });
+  // One after the other, as the first makes what both need.
+  const instances = [await start(), await start()];
   try {
     if (options.sabotage !== undefined) await sql.unsafe(options.sabotage);
     await createTenants(sql, TENANTS);
-    return await play(options, database.url, sql, instance);
+    return await play(options, database.url, sql, instances);
   } finally {
-    await instance.stop();
+    await Promise.all(instances.map((instance) => instance.stop()));
     await sql.end({ timeout: 5 });
     await database.drop();
   }
@@ -68,16 +73,16 @@ async function play(
   { seed, changes, patienceMs = 60_000, brokers }: ScenarioOptions,
   databaseUrl: string,
   sql: Sql,
-  instance: LocalInstance,
+  instances: readonly LocalInstance[],
 ): Promise<ScenarioReport> {
   const random = seededRandom(seed);
   const ledger = createLedger();
-  const followers = createFollowers({ instance, tenants: TENANTS, random: random.fork() });
+  const followers = createFollowers({ instances, tenants: TENANTS, random: random.fork() });
   const confusing = new AbortController();
   let chaos: ReturnType<typeof runChaos> | undefined;
   try {
     await followers.startEarly();
-    const freezable = [instance.process];
+    const freezable = instances.map((instance) => instance.process);
     chaos = runChaos({ databaseUrl, sql, random: random.fork(), freezable, brokers }, confusing.signal);
     await write({ databaseUrl, sql, random: random.fork(), ledger, changes, onEighth: () => followers.startLate() });
     confusing.abort();

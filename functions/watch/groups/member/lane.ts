@@ -46,12 +46,11 @@ export class Lane {
   /** Ascending. */
   readonly #deliveredBefore: readonly bigint[];
   readonly #unacked: (Delivery & { readonly point: LogPoint })[] = [];
-  #isPlaced: boolean;
   #isParking = false;
   #awaitsRest = false;
   #next: LogPoint;
-  /** Of a lane that has no stored position: what lies before its first delivery. */
-  #beginning: LogPoint | undefined;
+  /** Of a lane that has no stored position: what is lost to it is what is behind this. */
+  readonly #beginning: LogPoint | undefined;
   /** -1: nothing. */
   #ackedSeq: bigint;
   #storedSeq: bigint;
@@ -66,7 +65,7 @@ export class Lane {
     this.#limits = limits;
     this.#deliveredBefore = deliveredBefore.toSorted((a, b) => (a < b ? -1 : 1));
     this.pausedUntilMs = nowMs + pauseMs;
-    this.#isPlaced = confirmed !== undefined;
+    this.#beginning = confirmed ? undefined : oldest;
     this.#next = confirmed ?? oldest;
     this.#ackedSeq = confirmed?.seq ?? -1n;
     this.#storedSeq = this.#ackedSeq;
@@ -75,11 +74,6 @@ export class Lane {
   /** Everything up to here was looked at. */
   get next(): LogPoint {
     return this.#next;
-  }
-
-  /** Whether it has a position of its own; without one, nothing is lost to it. */
-  get isPlaced(): boolean {
-    return this.#isPlaced;
   }
 
   get oldestUnacked(): Delivery | undefined {
@@ -137,12 +131,10 @@ export class Lane {
   /** Everything up to here was looked at; events of concern were delivered. Never goes back. */
   passTo(point: LogPoint): void {
     if (point.seq > this.#next.seq) this.#next = point;
-    this.#isPlaced = true;
   }
 
   /** An event was written to the client. */
   deliver(point: LogPoint, index: number, nowMs: number): void {
-    if (this.#storedSeq < 0n) this.#beginning ??= this.#next;
     this.passTo(point);
     this.#unacked.push({ point, index, atMs: nowMs });
     this.#unstoredDelivery = point.seq;
@@ -199,7 +191,7 @@ export class Lane {
 
   /**
    * What was of no concern up to where it is, when nothing is unacked; each point once. Where it began is told also while
-   * something is: a lane without a position begins at the oldest event that is kept, whatever was lost to it by then.
+   * something is: without a position, another holder would begin at the oldest event that is kept by then.
    */
   takeConfirmed(): LogPoint | undefined {
     const point = this.isAtRest ? this.#next : this.#beginning;

@@ -167,8 +167,7 @@ export class StreamReading implements Follower {
     let hasMoved = false;
     for (const lane of this.lanes.values()) {
       if (lane.next.seq >= point.seq || !lane.hasRoom(nowMs)) continue;
-      if (lane.isPlaced) this.#deps.onLost(lane, point);
-      else lane.passTo(point);
+      this.#deps.onLost(lane, point);
       hasMoved = true;
     }
     return hasMoved;

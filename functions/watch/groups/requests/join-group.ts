@@ -46,7 +46,8 @@ export async function joinGroup(
   const giveBack = hub.takePlace(view);
   const leaseEndsAtMs = performance.now() + LEASE_MS;
   const identity = { audience, tenants: granted, owner: subject, name };
-  const joining = groups.join({ ...identity, selection: selection.key, start, leaseMs: LEASE_MS });
+  const { blockedTenants } = view;
+  const joining = groups.join({ ...identity, selection: selection.key, start, blockedTenants, leaseMs: LEASE_MS });
   const membership = await joining.catch((error: unknown) => {
     giveBack();
     throw error;

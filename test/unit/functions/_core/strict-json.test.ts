@@ -26,6 +26,30 @@ const json = fc.letrec((tie) => ({
   object: fc.dictionary(key, tie('value'), { noNullPrototype: true }),
 })).value;
 
+describe('numbers', () => {
+  test.for(['1e-400', '9007199254740.99312345', '0.1234567890123456789012345678901234', '1.00000000000000000001'])(
+    '%s would not be kept as it is, and is refused',
+    (number) => {
+      expect(refusal(`{"a":${number}}`).code).toBe(400);
+    },
+  );
+
+  test.for([
+    '0',
+    '-0',
+    '0e10',
+    '0.000',
+    '1.50',
+    '1e3',
+    '0.1',
+    '0.10000000000000001',
+    '123456789012345',
+    '1.7976931348623157e2',
+  ])('%s is kept', (number) => {
+    expect(parseStrictJson(number)).toBe(Number(number));
+  });
+});
+
 describe('strict JSON', () => {
   test('reads every harmless document as the engine does, printed tightly or widely', () => {
     fc.assert(

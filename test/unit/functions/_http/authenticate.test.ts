@@ -58,6 +58,12 @@ describe('a token', () => {
     });
   });
 
+  test('gets nothing by the name of the system tenant', async () => {
+    expect(await identify(`Bearer ${await sign({ ...CLAIMS, tenants: ['acme', 'system'] })}`)).toMatchObject({
+      tenants: ['acme'],
+    });
+  });
+
   test('may be for several audiences, for all tenants, and have roles that mean nothing here', async () => {
     const claims = {
       ...CLAIMS,

@@ -24,9 +24,8 @@ describe('a lane', () => {
     expect(held.takeConfirmed()).toEqual(at(9));
   });
 
-  test('that has no position tells where it began once it delivers: what is lost to it from there on is a loss', () => {
-    const held = lane({ confirmed: undefined });
-    held.passTo(at(3));
+  test('that has no position tells where it begins, also while something is unacked', () => {
+    const held = new Lane(assigned(0, { confirmed: undefined }), at(3), { window: 2, maxAttempts: 3 }, 0);
     held.deliver(at(4), 0, 0);
     const began = held.takeConfirmed();
     expect([began, held.takeConfirmed()]).toEqual([at(3), undefined]);
@@ -81,13 +80,6 @@ describe('a lane', () => {
     expect(held.hasRoom(0)).toBe(false);
     held.confirm(at(1));
     expect(held.hasRoom(0)).toBe(true);
-  });
-
-  test('that has no position loses nothing by what is gone', () => {
-    const held = lane({ confirmed: undefined });
-    expect(held.isPlaced).toBe(false);
-    held.passTo(at(1));
-    expect(held.isPlaced).toBe(true);
   });
 });
 

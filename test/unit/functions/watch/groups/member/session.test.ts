@@ -142,6 +142,16 @@ test('where a lane without a position began is told with its first delivery, not
   ]);
 });
 
+test('what is gone before a lane without a position has read it is told as a loss', async () => {
+  const { log, sent, takeAll } = testMember();
+  log.fill(STREAM, 2, { without: 1 });
+  await takeAll({ confirmed: undefined });
+  await settle();
+  await settle();
+  expect(sent[0]).toBe('BOOKMARK ResyncRequired');
+  expect(sent).toContain('ADDED 1-2');
+});
+
 test('a hole in the log is told to the lanes that are before it as a loss, and reported', async () => {
   const { log, sent, errors, takeAll } = testMember();
   log.fill(STREAM, 4, { without: 3 });

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test, describe } from 'vitest';
+import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
+import { noPgBouncer, type PgBouncer, startPgBouncer } from '#test/support/pgbouncer.ts';
+import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
+
+describe.skipIf(noPgBouncer)('statements of a scope through PgBouncer in transaction mode', () => {
+  let database: TestDatabase;
+  let pooler: PgBouncer;
+  let sql: Sql;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    pooler = await startPgBouncer(database.url);
+    sql = connect(pooler.url, { applicationName: 'test', pooler: 'any' });
+  });
+  afterAll(async () => {
+    await sql?.end();
+    await pooler?.stop();
+    await database?.drop();
+  });
+
+  test('have their scope and no other, however many share how few sessions', async () => {
+    const one = async (n: number): Promise<unknown> => {
+      const rows = await scoped(sql, { tenants: [`t${n}`] })`
+        select current_user::text as role, current_setting('plumbline.tenants', true) as tenants, ${n}::int4 as n`;
+      return rows[0];
+    };
+    for (let round = 0; round < 20; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => one(n)));
+      expect(answers).toEqual(
+        Array.from({ length: 20 }, (_, n) => ({ role: 'plumbline_server', tenants: `{"t${n}"}`, n })),
+      );
+    }
+  });
+
+  test('that are refused leave nothing to the next one', async () => {
+    const scopedSql = scoped(sql, { tenants: ['t'] });
+    for (let round = 0; round < 20; round += 1) {
+      await expect(scopedSql`select 1 / ${0}::int4`).rejects.toThrow('division by zero');
+      expect(await sql`select current_user::text as role, ${round}::int4 as n`).toEqual([
+        { role: 'plumbline_worker', n: round },
+      ]);
+    }
+  });
+});

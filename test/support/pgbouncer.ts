@@ -1,0 +1,76 @@
+/** PgBouncer in transaction mode, where it is installed (Debian: `apt-get install pgbouncer`). */
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
+import { withSession } from '#adapters/postgres/session.ts';
+import { freePorts } from '#infra/kafka/ports.ts';
+
+export interface PgBouncer {
+  /** To the same database, with the login of servers. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+const PROGRAM = process.env['PLUMBLINE_TEST_PGBOUNCER'] ?? 'pgbouncer';
+/** So few that statements of one client meet those of others in every session. */
+const SESSIONS = 4;
+
+/** Why it cannot run here; undefined when it can. */
+export const noPgBouncer: string | undefined =
+  spawnSync(PROGRAM, ['--version']).status === 0
+    ? undefined
+    : `${PROGRAM} does not run; PLUMBLINE_TEST_PGBOUNCER names another`;
+if (noPgBouncer !== undefined) console.warn(`skipped: ${noPgBouncer}`);
+
+export async function startPgBouncer(databaseUrl: string): Promise<PgBouncer> {
+  const { hostname, port, pathname } = new URL(databaseUrl);
+  const login = { name: `${pathname.slice(1)}_pooled`, password: crypto.randomUUID() };
+  await withSession(databaseUrl, { applicationName: 'test' }, (sql) => makePooledLogin(sql, login));
+  const directory = await mkdtemp(join(tmpdir(), 'plumbline-pgbouncer-'));
+  await chmod(directory, 0o755);
+  const [listenPort] = await freePorts(1);
+  const settings = {
+    listen_addr: '127.0.0.1',
+    listen_port: String(listenPort),
+    unix_socket_dir: '',
+    auth_type: 'scram-sha-256',
+    auth_file: join(directory, 'users'),
+    pool_mode: 'transaction',
+    default_pool_size: String(SESSIONS),
+    max_client_conn: '500',
+    // It refuses to run as root.
+    ...(process.getuid?.() === 0 && { user: 'nobody' }),
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
+  const file = join(directory, 'pgbouncer.ini');
+  await writeFile(file, `[databases]\n* = host=${hostname} port=${port}\n[pgbouncer]\n${lines.join('\n')}\n`);
+  await writeFile(settings.auth_file, `"${login.name}" "${login.password}"\n`);
+  const child = spawn(PROGRAM, [file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const killWithUs = (): void => void child.kill('SIGKILL');
+  process.once('exit', killWithUs);
+  await untilUp(child);
+  return {
+    url: `postgres://${login.name}:${login.password}@127.0.0.1:${listenPort}${pathname}`,
+    async stop(): Promise<void> {
+      process.off('exit', killWithUs);
+      child.kill('SIGQUIT');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+async function untilUp(child: ChildProcess): Promise<void> {
+  let said = '';
+  await new Promise<void>((resolve, reject) => {
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      if (said.includes('process up')) resolve();
+    });
+    child.once('exit', () => reject(new Error(`pgbouncer did not start: ${said}`)));
+  });
+}
