@@ -155,7 +155,11 @@ test('the status of a kind without controllers here is free, as before', async (
 });
 
 test('raw SQL is held to it as well', async () => {
-  for (const status of [{}, { ...REPORTED, conditions: READY }, { ...REPORTED, conditions: [READY, READY] }]) {
+  for (const status of [
+    {},
+    { ...REPORTED, conditions: { ...READY, status: 'False' } },
+    { ...REPORTED, conditions: [READY, READY] },
+  ]) {
     const write = sql`update plumbline.resource set status = ${JSON.stringify(status)}::text::jsonb
       where uid = ${object.metadata.uid}::text::uuid`;
     await expect(write).rejects.toMatchObject({ code: 'PL403', column_name: 'status' });
