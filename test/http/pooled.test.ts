@@ -5,9 +5,10 @@ import { type LocalServer, startLocalServer } from '#test/http/local-server.ts';
 import { resourceApiSuite } from '#test/http/resource-api/suite.ts';
 import { watchSuite } from '#test/http/watch/suite.ts';
 import { watchGroupsSuite } from '#test/http/watch-groups/suite.ts';
+import { isEverywhere } from '#test/support/everywhere.ts';
 import { noPgBouncer, type PgBouncer, startPgBouncer } from '#test/support/pgbouncer.ts';
 
-describe.skipIf(noPgBouncer)('through PgBouncer in transaction mode', () => {
+describe.skipIf(noPgBouncer ?? !isEverywhere)('through PgBouncer in transaction mode', () => {
   describe('the resource API', () => {
     const started = usePooled();
     resourceApiSuite(async () => (await started()).targets.public);

@@ -3,7 +3,7 @@ import { describeKafka, kafkaBrokers } from '#test/support/kafka.ts';
 import { testSeed } from '#test/support/random.ts';
 import { runScenario } from '#test/property/ordering/scenario.ts';
 
-const CHANGES = 51_000;
+const CHANGES = Number(process.env['PLUMBLINE_TEST_CHANGES'] ?? 26_000);
 
 describeKafka('over Kafka', () => {
   test(
