@@ -12,7 +12,7 @@ import { startChild } from '#test/support/child.ts';
 const OTHERS = 50;
 const EVENTS_PER_SECOND = 200;
 const SECONDS = 6;
-const ROUNDS = 3;
+const ROUNDS = 9;
 const STALLED = [1, 1_000];
 const BEHIND = 1_000_000;
 const WIDGETS = 1_000;
