@@ -6,7 +6,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
-import { chooseLog, LogMismatch } from '#adapters/postgres/log-choice.ts';
 import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
 import { withSession } from '#adapters/postgres/session.ts';
 import { startCron } from '#infra/cloudflare/dev/cron.ts';
@@ -16,24 +15,13 @@ import { startWrangler } from '#infra/cloudflare/dev/wrangler.ts';
 import { freePorts } from '#infra/kafka/ports.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { type Config, readConfig } from '#infra/local/config.ts';
-import { openDataDirectory } from '#infra/local/data-directory.ts';
-import { openDatabase } from '#infra/local/database.ts';
-import {
-  type DevelopmentIdentity,
-  loadDevelopmentIdentity,
-  removeDevelopmentIdentity,
-} from '#infra/local/development-identity.ts';
-import { greet } from '#infra/local/greeting.ts';
-import { lockInstance } from '#infra/local/instance-lock.ts';
+import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { ownInstallation } from '#infra/local/installation.ts';
 import { issuerVariables } from '#infra/local/issuer-variables.ts';
-import { loadKinds } from '#infra/local/kinds.ts';
-import { removeRunFile, writeRunFile } from '#infra/local/run-file.ts';
-import { shippedKinds } from '#infra/local/shipped-kinds.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { openKinds } from '#infra/local/open-kinds.ts';
+import { openOwnInstance } from '#infra/local/own-instance.ts';
 import { type Started, stopAll } from '#infra/local/started.ts';
 import { waitForStopSignal } from '#infra/local/stop-signals.ts';
-import { writeTokenFiles } from '#infra/local/token-files.ts';
 
 await runCommand(async function edge() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
@@ -51,16 +39,9 @@ process.exit();
 
 /** @returns a promise that rejects when workerd ends by itself. */
 async function startAll(config: Config, logger: Logger, started: Started): Promise<{ readonly ended: Promise<never> }> {
-  const { dataDir, host } = config;
-  await openDataDirectory(dataDir);
-  const lock = await lockInstance(dataDir);
-  started.push({ name: 'lock', stop: () => lock.release() });
-  await removeRunFile(dataDir);
-  const keys = config.issuer ? undefined : await loadDevelopmentIdentity(dataDir);
-  if (!keys) await removeDevelopmentIdentity(dataDir);
-  const database = await openDatabase(config, logger);
-  started.push({ name: 'database', stop: () => database.stop() });
-  const pooledUrl = await prepareDatabase(config, database.url);
+  const { host } = config;
+  const { databaseUrl, keys, announce } = await openOwnInstance(config, logger, started);
+  const pooledUrl = await prepareDatabase(config, databaseUrl, logger);
   const issuer = keys ? await serveDevelopmentKeys(keys, started) : givenIssuer();
 
   const publicPort = config.publicPort === 0 ? await freePort() : config.publicPort;
@@ -71,7 +52,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   started.push({ name: 'operations listener', stop: () => operators.stop() });
   const wrangler = await startWrangler({
     config,
-    databaseUrl: database.url,
+    databaseUrl,
     pooledUrl,
     host,
     port: publicPort,
@@ -86,32 +67,22 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
   const cron = startCron(wrangler.url, logger);
   started.push({ name: 'cron', stop: () => cron.stop() });
 
-  if (keys) await writeTokenFiles(dataDir, keys);
-  const info = {
-    pid: process.pid,
+  await announce({
     publicUrl: wrangler.url,
     controllerUrl: `http://${controllers.address}`,
     opsUrl: `http://${operators.address}`,
-    databaseUrl: database.url,
-  };
-  await writeRunFile(dataDir, info);
-  started.push({ name: 'run.json', stop: () => removeRunFile(dataDir) });
-  greet(config, info, logger);
+  });
   return { ended: wrangler.ended };
 }
 
 /** What a deployment does before its workers, which have no rights to. @returns the URL of the workers' login. */
-async function prepareDatabase(config: Config, databaseUrl: string): Promise<string> {
-  try {
-    await chooseLog(databaseUrl, { log: 'postgres' });
-  } catch (error) {
-    throw error instanceof LogMismatch ? new StartError(error.message, { cause: error }) : error;
-  }
+async function prepareDatabase(config: Config, databaseUrl: string, logger: Logger): Promise<string> {
   const installation = ownInstallation(databaseUrl);
+  // Workers read no other log: what the variables say of one is for them to refuse.
+  await installation.haveLog({ ...config, kafka: undefined }, logger);
   await installation.haveObjectLimit(config.limits.tenantObjects);
   return withSession(databaseUrl, { applicationName: 'plumbline edge start' }, async (sql) => {
-    const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
-    await installation.haveKinds(await loadKinds(shipped, config.kindsModule));
+    await openKinds({ config, databaseUrl, sql, topicAdmin: undefined }, installation);
     const url = new URL(databaseUrl);
     const login = { name: `${url.pathname.slice(1)}_edge`, password: randomBytes(18).toString('hex') };
     await makePooledLogin(sql, login);

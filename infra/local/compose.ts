@@ -14,15 +14,14 @@ import { databaseAccess } from '#infra/local/database-access.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import type { Installation } from '#infra/local/installation.ts';
-import { loadKinds } from '#infra/local/kinds.ts';
 import { type ListenerUrls, startListeners } from '#infra/local/listeners.ts';
 import { watchLogChoice } from '#infra/local/log-switch.ts';
+import { openKinds } from '#infra/local/open-kinds.ts';
 import { endPools, openPools, type Pools } from '#infra/local/pools.ts';
 import type { ProcessRole } from '#infra/local/process-role.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { localReadiness, stopping } from '#infra/local/readiness.ts';
 import { runReconciler } from '#infra/local/reconciler.ts';
-import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import type { Started } from '#infra/local/started.ts';
 import { developmentIssuer, remoteIssuer, type TokenIssuer } from '#infra/local/token-issuer.ts';
 
@@ -62,7 +61,10 @@ export async function compose(options: ComposeOptions, started: Started): Promis
   const metrics = createMetrics(() => readOutboxState(pools.ops));
   const reports = createPublisherReports(metrics, logger);
   const eventLog = needsLog(roles) ? await openLog() : undefined;
-  const kinds = isServing || roles.has('reconcile') ? await haveKinds(eventLog) : undefined;
+  const kinds =
+    isServing || roles.has('reconcile')
+      ? await openKinds({ config, databaseUrl, sql: pools.reconcile, topicAdmin: eventLog?.topicAdmin }, installation)
+      : undefined;
   await installation.haveObjectLimit(config.limits.tenantObjects);
   const lifetime = new AbortController();
   started.push({ name: 'keys of tokens', stop: () => lifetime.abort() });
@@ -115,13 +117,6 @@ export async function compose(options: ComposeOptions, started: Started): Promis
     const opened = await openEventLog({ config, logger, pools, reports });
     started.push({ name: 'event log', stop: () => opened.close() });
     return opened;
-  }
-
-  async function haveKinds(log: InstanceLog | undefined) {
-    const shipped = shippedKinds({ config, databaseUrl, sql: pools.reconcile, topicAdmin: log?.topicAdmin });
-    const loaded = await loadKinds(shipped, config.kindsModule);
-    await installation.haveKinds(loaded);
-    return loaded;
   }
 }
 

@@ -17,9 +17,8 @@ import { readConfig } from '#infra/local/config.ts';
 import { openEventLog } from '#infra/local/event-log.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
 import { findInstallation } from '#infra/local/installation.ts';
-import { loadKinds } from '#infra/local/kinds.ts';
+import { openKinds } from '#infra/local/open-kinds.ts';
 import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
-import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
 /** The next one of a cron that calls every minute finds the leases free. */
@@ -42,9 +41,7 @@ await runCommand(async function reconcile() {
   const reports = { onTopicLost: () => undefined, onTopicError: () => undefined };
   const eventLog = await openEventLog({ config, logger, pools: { watch: sql, publish: sql, ops: sql }, reports });
   try {
-    const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin });
-    const kinds = await loadKinds(shipped, config.kindsModule);
-    await installation.haveKinds(kinds);
+    const kinds = await openKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin }, installation);
     const metrics = createReconcileMetrics(new Registry(), () => readWorkState(sql));
     const options = { config, databaseUrl, kinds: kinds.all, sql, logger, metrics };
     await doUpkeep(upkeepDeps(options), new AbortController().signal);

@@ -11,8 +11,7 @@ import { runCommand } from '#infra/local/command.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { explainDatabaseError } from '#infra/local/database-error.ts';
 import { ownInstallation } from '#infra/local/installation.ts';
-import { loadKinds } from '#infra/local/kinds.ts';
-import { shippedKinds } from '#infra/local/shipped-kinds.ts';
+import { openKinds } from '#infra/local/open-kinds.ts';
 import { requireServerConfig } from '#infra/node/arguments.ts';
 
 const USAGE =
@@ -29,9 +28,7 @@ await runCommand(async function setUp() {
   await installation.haveLog(config, createLogger({ format: logFormat, level: 'warn', stream: destination(2) }));
   const sql = connect(databaseUrl, { applicationName: 'plumbline set-up', maxConnections: 1 });
   try {
-    const shipped = shippedKinds({ config, databaseUrl, sql, topicAdmin: undefined });
-    const kinds = await loadKinds(shipped, config.kindsModule);
-    await installation.haveKinds(kinds);
+    const kinds = await openKinds({ config, databaseUrl, sql, topicAdmin: undefined }, installation);
     await installation.haveObjectLimit(config.limits.tenantObjects);
     process.stdout.write(`the schema is current; ${kinds.all.length} kinds are registered\n`);
   } finally {
