@@ -6,7 +6,7 @@
 
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import { fetchKeySet } from '#adapters/jwks/fetch-key-set.ts';
-import { StatusError } from '#core/status-error.ts';
+import { keysUnavailable, NO_KEYS } from '#adapters/jwks/no-keys.ts';
 
 export interface OnDemandKeysOptions {
   /** https, or http on the loopback interface. */
@@ -65,7 +65,7 @@ export function onDemandKeys({
     try {
       const found = await fetchKeySet(url, { timeoutMs, signal: new AbortController().signal });
       known = found.length > 0 ? createLocalJWKSet({ keys: [...found] }) : undefined;
-      failure = known ? undefined : new Error('the key set has no key for EdDSA (Ed25519), ES256 or RS256');
+      failure = known ? undefined : NO_KEYS;
     } catch (error) {
       failure = error;
     }
@@ -74,9 +74,6 @@ export function onDemandKeys({
 
   function keys(): JWTVerifyGetKey {
     if (known) return known;
-    throw new StatusError('ServiceUnavailable', 'the keys that tokens are checked with cannot be had; try again', {
-      details: { retryAfterSeconds: Math.max(1, Math.ceil(minIntervalMs / 1_000)) },
-      ...(failure !== undefined && { cause: failure }),
-    });
+    throw keysUnavailable(minIntervalMs, failure);
   }
 }

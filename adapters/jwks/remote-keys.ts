@@ -7,6 +7,7 @@
 
 import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey } from 'jose';
 import { fetchKeySet } from '#adapters/jwks/fetch-key-set.ts';
+import { keysUnavailable, NO_KEYS, secondsOf } from '#adapters/jwks/no-keys.ts';
 import { StatusError } from '#core/status-error.ts';
 
 export interface RemoteKeysOptions {
@@ -48,13 +49,11 @@ type Key = Awaited<ReturnType<JWTVerifyGetKey>>;
 
 /** Who sends made-up key ids must not fill the memory with requests that wait. */
 const MAX_WAITING = 64;
-const NO_KEYS = new Error('the key set has no key for EdDSA (Ed25519), ES256 or RS256');
 
 /** Begins to read at once, and does not wait for it: an issuer that is away does not keep a server from starting. */
 export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
   const { url, signal, onChange, onError, onRecovery } = options;
   const { refreshMs = 300_000, minIntervalMs = 5_000, timeoutMs = 3_000 } = options;
-  const retryAfterSeconds = Math.max(1, Math.ceil(minIntervalMs / 1_000));
   let known: JWTVerifyGetKey | undefined;
   let knownIds: ReadonlySet<string | undefined> = new Set();
   let knownText = '';
@@ -96,7 +95,7 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
 
   async function lookAgain(token: Token): Promise<Key> {
     // Without any key, everybody would wait: the reading goes on by itself.
-    if (!known) throw unavailable();
+    if (!known) throw keysUnavailable(minIntervalMs, failure);
     if (waiting >= MAX_WAITING) throw tooMany();
     waiting += 1;
     try {
@@ -104,7 +103,7 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
     } finally {
       waiting -= 1;
     }
-    if (!known || failure !== undefined) throw unavailable();
+    if (!known || failure !== undefined) throw keysUnavailable(minIntervalMs, failure);
     return known(...token);
   }
 
@@ -166,17 +165,10 @@ export function remoteKeys(options: RemoteKeysOptions): RemoteKeys {
     });
   }
 
-  function unavailable(): StatusError {
-    return new StatusError('ServiceUnavailable', 'the keys that tokens are checked with cannot be had; try again', {
-      details: { retryAfterSeconds },
-      ...(failure !== undefined && { cause: failure }),
-    });
-  }
-
   /** Not a fault of ours to be warned of: whoever sends them could fill the log. */
   function tooMany(): StatusError {
     const message = 'too many tokens name a key that is not known yet; try again';
-    return new StatusError('TooManyRequests', message, { details: { retryAfterSeconds } });
+    return new StatusError('TooManyRequests', message, { details: { retryAfterSeconds: secondsOf(minIntervalMs) } });
   }
 }
 

@@ -43,13 +43,20 @@ export function audienceClaim(audience: Audience): string {
   return `plumbline/${audience}`;
 }
 
+/** See `createAuthenticator`. */
+export type Authenticator = (authorization: string | undefined) => Promise<Caller>;
+
 export interface MiddlewareOptions extends AuthenticateOptions {
   readonly blocks: TokenBlocks;
 }
 
 /** Sets `caller`, without the tenants that are blocked for it, or answers 401 and says why. */
 export function authenticate({ blocks, ...options }: MiddlewareOptions): MiddlewareHandler<HttpEnv> {
-  const identify = createAuthenticator(options);
+  return authenticateBy(createAuthenticator(options), blocks);
+}
+
+/** The same by an authenticator that others use too: it remembers tokens. */
+export function authenticateBy(identify: Authenticator, blocks: TokenBlocks): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     c.set('caller', await admit(blocks, await identify(c.req.header('authorization'))));
     await next();
@@ -61,9 +68,7 @@ export function authenticate({ blocks, ...options }: MiddlewareOptions): Middlew
  * @returns a function that throws {StatusError}: Unauthorized, in words that never repeat the token;
  * ServiceUnavailable when the keys cannot be had.
  */
-export function createAuthenticator(
-  options: AuthenticateOptions,
-): (authorization: string | undefined) => Promise<Caller> {
+export function createAuthenticator(options: AuthenticateOptions): Authenticator {
   const { keys, audience, issuer, claims = DEFAULT_CLAIM_PLACES } = options;
   const audienceName = options.audienceName ?? audienceClaim(audience);
   const otherIssuer = `the token is by another issuer; this server takes tokens by "${issuer}"`;

@@ -73,6 +73,8 @@ export interface Hub {
   feed(audience: Audience, tenants: TenantSet, granted?: TenantSet): Promise<Feed>;
   /** The members of groups. */
   readonly groups: GroupCoordinator;
+  /** How many are registered. */
+  readonly openStreams: number;
   /**
    * Takes a place for a stream that is about to begin; it is given back by its end, or by the function that this returns.
    * @throws {StatusError} TooManyRequests.
@@ -106,7 +108,19 @@ export function createHub(deps: HubDeps, options: HubOptions = {}): Hub {
   deps.streams.onChange(() => feeds.refresh(), lifetime.signal);
   const ticker = setInterval(tick, TICK_MS);
 
-  return { groups, feed, takePlace, register, unregister, assertFilterAllowed, assertRunning, stop };
+  return {
+    groups,
+    get openStreams() {
+      return registrations.size;
+    },
+    feed,
+    takePlace,
+    register,
+    unregister,
+    assertFilterAllowed,
+    assertRunning,
+    stop,
+  };
 
   async function feed(audience: Audience, tenants: TenantSet, granted: TenantSet = tenants): Promise<Feed> {
     assertRunning();

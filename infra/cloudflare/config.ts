@@ -31,18 +31,20 @@ export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConf
   const texts = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const variables = Object.fromEntries(texts);
   const own = v.safeParse(OwnVariables, variables);
-  const problems = [
-    ...('length' in bindings ? bindings : []),
-    ...(own.issues ?? []).map(describe),
-    ...problemsOf(variables),
-  ];
-  if (problems.length > 0 || 'length' in bindings || !own.success) throw new StartError(problems.join('\n'));
+  const shared = readShared(variables);
+  if ('length' in bindings || 'length' in shared || !own.success) {
+    throw new StartError(
+      [
+        ...('length' in bindings ? bindings : []),
+        ...(own.issues ?? []).map(describe),
+        ...('length' in shared ? shared : []),
+      ].join('\n'),
+    );
+  }
   const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS } = own.output;
-  const config = readConfig(variables, { isTerminal: false });
   return {
     ...bindings,
-    config,
-    issuer: config.issuer!,
+    ...shared,
     controllerHost: CONTROLLER_HOST,
     opsHost: OPS_HOST,
     shardCount: WATCH_SHARDS,
@@ -71,9 +73,14 @@ const OwnVariables = v.object({
   ),
 });
 
-function problemsOf(variables: Readonly<Record<string, string>>): readonly string[] {
+/** What all hosts read; or what is wrong with it, for this one too. */
+function readShared(
+  variables: Readonly<Record<string, string>>,
+): Pick<EdgeConfig, 'config' | 'issuer'> | readonly string[] {
   try {
-    const { kafka, issuer } = readConfig(variables, { isTerminal: false });
+    const config = readConfig(variables, { isTerminal: false });
+    const { kafka, issuer } = config;
+    if (issuer && !kafka) return { config, issuer };
     return [
       ...(kafka ? ['EVENT_LOG is "kafka"; allowed on workerd: postgres'] : []),
       // There is no development key to fall back to.

@@ -13,12 +13,13 @@ import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { createApi } from '#functions/api/handler.ts';
 import type { HttpEnv } from '#http/app.ts';
-import { authenticate } from '#http/authenticate.ts';
+import { authenticateBy, createAuthenticator } from '#http/authenticate.ts';
 import { limitRequests } from '#http/limit-requests.ts';
 import { audienceAt } from '#infra/cloudflare/config.ts';
 import { edge, tokenKeys } from '#infra/cloudflare/installation.ts';
 import { freshKnowledge, knownLimits } from '#infra/cloudflare/knowledge.ts';
 import { defaultLimits } from '#infra/local/limits.ts';
+import { optionsFor } from '#infra/local/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** Of the six that an invocation may have open; lists at the log's head and dry runs take one more. */
@@ -27,6 +28,12 @@ const MOST_CONNECTIONS = 3;
 const LIMITS = defaultLimits(edge.config.limits);
 /** Of this isolate. What was refused is counted by nobody: an isolate has no metrics of its own. */
 const limited = { public: limitHere(), private: limitHere() };
+
+/** Of this isolate too: tokens that were checked are remembered between requests. */
+const identify = {
+  public: createAuthenticator(optionsFor(edge.issuer, tokenKeys, 'public')),
+  private: createAuthenticator(optionsFor(edge.issuer, tokenKeys, 'private')),
+};
 
 export interface ResourceApiOptions {
   readonly kindsOver: (sql: Sql) => KindRegistry;
@@ -53,17 +60,7 @@ export async function answerResourceRequest(request: Request, options: ResourceA
       kinds: kindsOver(sql),
       cursors: createCursors(box),
       continueTokens: createContinueTokens(box),
-      authenticate: every(
-        authenticate({
-          keys: tokenKeys,
-          audience,
-          audienceName: edge.issuer.audienceNames[audience],
-          issuer: edge.issuer.issuer,
-          claims: edge.issuer.claims,
-          blocks,
-        }),
-        limited[audience],
-      ),
+      authenticate: every(authenticateBy(identify[audience], blocks), limited[audience]),
       logger: logger.child({ audience }),
       version: packageJson.version,
       ...(audience === 'public' && { allowedOrigins: edge.config.allowedOrigins }),

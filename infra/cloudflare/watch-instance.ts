@@ -20,10 +20,10 @@ import type { Audience } from '#core/identity.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { createWatch } from '#functions/watch/handler.ts';
-import { createHub } from '#functions/watch/hub.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+import { openHub } from '#infra/local/hub.ts';
 import { openLimits } from '#infra/local/limits.ts';
 import { remoteIssuer } from '#infra/local/token-issuer.ts';
 
@@ -97,39 +97,9 @@ export async function openWatchInstance({
     const groups = postgresWatchGroups(pools.groups);
     const streams = postgresStreams(pools.watch);
     const log = postgresEventLog(pools.watch);
-    let open = 0;
-    const hub = createHub(
-      {
-        log,
-        streams,
-        cursors,
-        groups,
-        ackTokens,
-        blocks,
-        places: limits.places,
-        trustsKey: issuer.trustsKey,
-        onIsolationViolation(stream) {
-          metrics.isolationViolations.inc();
-          logger.error({ stream: String(stream) }, 'an event of another tenant was found in a stream');
-        },
-        onFilterError: () => metrics.filterErrors.inc(),
-        onError: (error) => logger.error({ err: error }, 'watching failed; streams that it concerns are ended'),
-        onDeadLettersFull: (group) =>
-          logger.error(
-            { group: String(group) },
-            'a group has all the dead letters that it may have; lanes of it stand still',
-          ),
-        onRedelivery: () => groupMetrics.redeliveries.inc(),
-        onOpen(mode) {
-          open += 1;
-          metrics.activeStreams.inc({ mode });
-        },
-        onEnd(reason, mode) {
-          open -= 1;
-          metrics.activeStreams.dec({ mode });
-          metrics.endedStreams.inc({ reason });
-        },
-      },
+    const hub = openHub(
+      { log, streams, cursors, groups, ackTokens, blocks, places: limits.places, trustsKey: issuer.trustsKey },
+      { logger, alarm: (fields, message) => logger.error(fields, message), metrics, groupMetrics },
       // Only what is sent tells that a client is gone, and the second time at that.
       { bookmarkMs: BOOKMARK_MS },
     );
@@ -158,7 +128,7 @@ export async function openWatchInstance({
     return {
       answer: async (request) => apps[audienceAt(request.url, edge)].fetch(request, { signal: request.signal }),
       get streams() {
-        return open;
+        return hub.openStreams;
       },
       metrics: metrics.registry,
       async stop() {

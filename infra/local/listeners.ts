@@ -119,7 +119,7 @@ function openWatching(
   const { trustsKey } = issuer;
   const hub = openHub(
     { log, streams, cursors, groups, ackTokens, blocks, places: limits.places, trustsKey },
-    { logger, metrics, groupMetrics },
+    { logger, alarm: (fields, message) => logger.fatal(fields, message), metrics, groupMetrics },
   );
   box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
   return { log, streams, groups, ackTokens, hub, onFencedAcks: (count) => groupMetrics.fencedAcks.inc(count) };

@@ -1,6 +1,6 @@
 /** Whose tokens are taken: the configured issuer's, or those of the development key, never both. */
 
-import { createLocalJWKSet } from 'jose';
+import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Registry } from 'prom-client';
 import { remoteKeys } from '#adapters/jwks/remote-keys.ts';
 import { keysAgeGauge } from '#adapters/node/key-metrics.ts';
@@ -31,7 +31,7 @@ export function remoteIssuer(
   { logger, registry }: RemoteIssuerDeps,
   signal: AbortSignal,
 ): TokenIssuer {
-  const { issuer, jwksUrl, audienceNames, claims } = config;
+  const { jwksUrl } = config;
   const keys = remoteKeys({
     url: jwksUrl,
     signal,
@@ -42,13 +42,7 @@ export function remoteIssuer(
   });
   keysAgeGauge(registry, keys.ageMs);
   return {
-    optionsFor: (audience) => ({
-      keys: keys.find,
-      audience,
-      audienceName: audienceNames[audience],
-      issuer,
-      claims,
-    }),
+    optionsFor: (audience) => optionsFor(config, keys.find, audience),
     trustsKey: keys.trusts,
     checks: [
       {
@@ -60,6 +54,15 @@ export function remoteIssuer(
       },
     ],
   };
+}
+
+/** How a listener checks the tokens of a configured issuer, with its keys. */
+export function optionsFor(
+  { issuer, audienceNames, claims }: IssuerConfig,
+  keys: JWTVerifyGetKey,
+  audience: Audience,
+): AuthenticateOptions {
+  return { keys, audience, audienceName: audienceNames[audience], issuer, claims };
 }
 
 /** The tokens that `npm start` and `npm run token` make. */
