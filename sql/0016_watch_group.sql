@@ -484,6 +484,18 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     where m.id = living.id returning m.id
 $$;
 
+-- Locks the lanes that are held with these fences, in their order.
+create function plumbline.lock_held_lanes(p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+begin
+  perform from unnest(p_groups, p_streams, p_lanes, p_fences) h (watch_group, stream, lane, fence)
+    join plumbline.group_lane l
+      on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
+    order by l.watch_group, l.stream, l.lane for no key update of l;
+end
+$$;
+
 -- Keeps what was delivered and what is confirmed, of lanes that are held with these fences; -1 is nothing. Both only rise.
 create function plumbline.mark_lanes(
   p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[], p_delivered bigint[], p_seqs bigint[],
@@ -491,10 +503,7 @@ create function plumbline.mark_lanes(
 ) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 begin
-  perform from unnest(p_groups, p_streams, p_lanes, p_fences) m (watch_group, stream, lane, fence)
-    join plumbline.group_lane l
-      on l.watch_group = m.watch_group and l.stream = m.stream and l.lane = m.lane and l.fence = m.fence
-    order by l.watch_group, l.stream, l.lane for no key update of l;
+  perform plumbline.lock_held_lanes(p_groups, p_streams, p_lanes, p_fences);
   update plumbline.group_lane l set
     confirmed_seq = greatest(l.confirmed_seq, m.seq),
     confirmed_position = case when m.seq > coalesce(l.confirmed_seq, -1) then m.position else l.confirmed_position end,
@@ -599,10 +608,7 @@ declare
   changed bigint[];
 begin
   perform from plumbline.watch_group where id = any (p_groups) order by id for no key update;
-  perform from unnest(p_groups, p_streams, p_lanes, p_fences) r (watch_group, stream, lane, fence)
-    join plumbline.group_lane l
-      on l.watch_group = r.watch_group and l.stream = r.stream and l.lane = r.lane and l.fence = r.fence
-    order by l.watch_group, l.stream, l.lane for no key update of l;
+  perform plumbline.lock_held_lanes(p_groups, p_streams, p_lanes, p_fences);
   with released as (
     update plumbline.group_lane l
       set member = l.next_member, next_member = null, hand_over_by = null, fence = l.fence + 1
@@ -649,10 +655,7 @@ declare
   changed bigint[];
 begin
   perform from plumbline.watch_group where id = any (p_groups) order by id for no key update;
-  perform from unnest(p_groups, p_streams, p_lanes, p_fences) h (watch_group, stream, lane, fence)
-    join plumbline.group_lane l
-      on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
-    order by l.watch_group, l.stream, l.lane for no key update of l;
+  perform plumbline.lock_held_lanes(p_groups, p_streams, p_lanes, p_fences);
   with begun as (
     update plumbline.group_lane l set fence = l.fence + 1
       from (select distinct * from unnest(p_groups, p_streams, p_lanes, p_fences)) h (watch_group, stream, lane, fence)

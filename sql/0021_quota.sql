@@ -98,17 +98,21 @@ create trigger zzz_count_delete after delete on plumbline.resource
 create function plumbline.check_quota() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp set jit = off as $$
 declare
-  most constant bigint := plumbline.object_limit(new.tenant);
   -- What sessions at their end may add, one each, while nobody sees it.
   unseen constant bigint := current_setting('max_connections')::bigint;
   lock_key constant bigint := hashtextextended(format('plumbline/quota/%s/%s/%s', new.tenant, new.api_group, new.kind), 0);
   added constant bigint := (select sum(c.used - c.used_before) from plumbline.object_count c
     where c.tenant = new.tenant and c.api_group = new.api_group and c.kind = new.kind and c.txid = pg_current_xact_id());
+  most bigint;
   used bigint;
 begin
-  if most is null or coalesce(added, 0) <= 0
+  if coalesce(added, 0) <= 0
     -- Counted on since: that is looked at for itself.
     or new.used <> (select c.used from plumbline.object_count c where c.id = new.id) then
+    return null;
+  end if;
+  most := plumbline.object_limit(new.tenant);
+  if most is null then
     return null;
   elsif current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'objects of tenant "%" have a limit, and can be created at READ COMMITTED only', new.tenant
