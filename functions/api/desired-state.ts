@@ -6,13 +6,13 @@ import type { FieldValidation } from '#functions/api/field-validation.ts';
 import type { ObjectTarget } from '#functions/api/target.ts';
 import { immutableCauses } from '#core/immutable-fields.ts';
 import { parseJsonObject, sameJson, type JsonObject } from '#core/json.ts';
-import { validateKnownFields } from '#core/known-fields.ts';
+import type { Kind } from '#core/kind.ts';
+import { type KnownFields, validateKnownFields } from '#core/known-fields.ts';
 import type { ChosenMetadata } from '#core/object-metadata.ts';
 import { invalidObject, type ObjectAddress } from '#core/object-validation.ts';
 import type { DesiredState } from '#core/ports/resources.ts';
 import type { JsonText, ResourceRow } from '#core/resource.ts';
 import { validateDocument } from '#core/schema-causes.ts';
-
 import { StatusError } from '#core/status-error.ts';
 
 /** The texts that the store takes. */
@@ -29,13 +29,7 @@ export function desiredState(chosen: ChosenMetadata, spec: JsonText): DesiredSta
 /** The spec of a new object. @throws {StatusError} Invalid; BadRequest for unknown fields, where they are errors. */
 export function newSpec(address: ObjectAddress, name: string, wanted: JsonObject, fields: FieldValidation): JsonText {
   const { kind } = address;
-  const { document, causes, unknown } = validateKnownFields(
-    'spec',
-    wanted,
-    kind.spec,
-    kind.redact,
-    fields.coversRefused,
-  );
+  const { document, causes, unknown } = validateSpec(kind, wanted, fields);
   fields.found(unknown);
   fields.refuse();
   if (causes) throw invalidObject({ ...address, name }, causes);
@@ -65,13 +59,7 @@ export async function changedSpec(
 ): Promise<JsonText> {
   // Whether a secret is the stored one is not for those to find out who cannot write it.
   if (saysSecrets && !mayChange) throw forbidden(caller, 'change the spec of', kind, key.tenant);
-  const { document, causes, unknown } = validateKnownFields(
-    'spec',
-    wanted,
-    kind.spec,
-    kind.redact,
-    fields.coversRefused,
-  );
+  const { document, causes, unknown } = validateSpec(kind, wanted, fields);
   const isPlain = document !== undefined && sameJson(document, wanted);
   let before: JsonObject | undefined;
   if (typeof current === 'string' || !isPlain || !mayChange || kind.immutable.length > 0) {
@@ -90,6 +78,10 @@ export async function changedSpec(
   if (causes) throw invalidObject(address, causes);
   if (before) refuseImmutable(address, before, document);
   return bounded('spec', JSON.stringify(document));
+}
+
+function validateSpec({ spec, redact }: Kind, wanted: JsonObject, { coversRefused }: FieldValidation): KnownFields {
+  return validateKnownFields('spec', wanted, spec, redact, coversRefused);
 }
 
 /** A default that came after the object is no change. @throws {StatusError} Invalid */

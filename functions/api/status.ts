@@ -1,5 +1,7 @@
 /** PUT and PATCH of `/status`: what controllers report. Nothing else of the object changes. */
 
+import type { Context } from 'hono';
+
 import { answerObject } from '#functions/api/answers.ts';
 import type { ApiDeps } from '#functions/api/deps.ts';
 import { bounded } from '#functions/api/desired-state.ts';
@@ -12,6 +14,7 @@ import { readPatch } from '#functions/api/patches.ts';
 import { patchObject } from '#functions/api/patching.ts';
 import { requireResourceVersion } from '#functions/api/replace.ts';
 import { objectTarget, type ObjectTarget } from '#functions/api/target.ts';
+import type { HttpEnv } from '#http/app.ts';
 import { authorize } from '#http/authorize.ts';
 import { readJsonBody } from '#http/json-body.ts';
 import type { MethodHandler } from '#http/methods.ts';
@@ -24,14 +27,11 @@ import type { JsonText, ResourceRow } from '#core/resource.ts';
 import { keepSecrets } from '#core/secret-paths.ts';
 
 /** Replaces the status, if the object still is what the controller read. */
-export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
+export function replaceStatus(deps: ApiDeps): MethodHandler {
+  const { store } = deps;
   return async (c) => {
-    const target = objectTarget(c, kinds);
-    const { kind, caller, scope, key, address } = target;
-    authorize(caller, 'status', kind, key.tenant);
-    const writes = writesFor(c, store);
-    const fields = fieldValidation(c);
-    const reporter = reporterOf(c, kind);
+    const { target, writes, fields, reporter } = statusWrite(c, deps);
+    const { kind, scope, key, address } = target;
     const { preconditions: asked, status } = readStatus(await readJsonBody(c, 'application/json'), address);
     const preconditions = withIfMatch(asked, ifMatch(c));
     requireResourceVersion(c, address, preconditions);
@@ -50,14 +50,11 @@ export function replaceStatus({ store, kinds }: ApiDeps): MethodHandler {
 }
 
 /** Changes the status by a patch. What the patch says of other parts does not count. */
-export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
+export function patchStatus(deps: ApiDeps): MethodHandler {
+  const { store } = deps;
   return async (c) => {
-    const target = objectTarget(c, kinds);
-    const { kind, caller, scope, key, address } = target;
-    authorize(caller, 'status', kind, key.tenant);
-    const writes = writesFor(c, store);
-    const fields = fieldValidation(c);
-    const reporter = reporterOf(c, kind);
+    const { target, writes, fields, reporter } = statusWrite(c, deps);
+    const { kind, scope, key, address } = target;
     const patch = await readPatch(c, kind);
     const version = ifMatch(c);
 
@@ -71,6 +68,14 @@ export function patchStatus({ store, kinds }: ApiDeps): MethodHandler {
     fields.warn();
     return answerObject(c, row);
   };
+}
+
+/** Whose status it is, who may write it and how. @throws {StatusError} */
+function statusWrite(c: Context<HttpEnv>, { store, kinds }: ApiDeps) {
+  const target = objectTarget(c, kinds);
+  const { kind, caller, key } = target;
+  authorize(caller, 'status', kind, key.tenant);
+  return { target, writes: writesFor(c, store), fields: fieldValidation(c), reporter: reporterOf(c, kind) };
 }
 
 /** The status as it will be stored; one that stays as it is stays word for word. */

@@ -1,6 +1,6 @@
 /**
  * Requests made from the OpenAPI documents, and hostile ones: every answer is a good one, and what the answers say of an
- * object keeps the rules, one after the other. `FUZZ_REQUESTS` says how many, `FUZZ_SEED` which.
+ * object keeps the rules, one after the other. `PLUMBLINE_TEST_FUZZ_REQUESTS` says how many.
  */
 
 import fc from 'fast-check';
@@ -13,9 +13,10 @@ import { requestOf, type Caller, type FuzzRequest } from '#test/http/fuzz/reques
 import { CANARY, checkAnswer, checkList, checkStep, type Body, type Known } from '#test/http/fuzz/rules.ts';
 import { createSender, type Sender } from '#test/http/fuzz/send.ts';
 import { TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
+import { testSeed } from '#test/support/random.ts';
 
-const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 4_000);
-const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
+const REQUESTS = Number(process.env['PLUMBLINE_TEST_FUZZ_REQUESTS'] ?? 4_000);
+const SEED = testSeed();
 /** Each has objects of its own, and sends one request after the other. */
 const WRITERS = 8;
 const SECRET_KINDS = ['vaults', 'disks'];
@@ -63,7 +64,9 @@ test(
   { timeout: 600_000 },
   async () => {
     await Promise.all(Array.from({ length: WRITERS }, (_, writer) => run(writer)));
-    console.info(`fuzz: seed ${SEED}, ${JSON.stringify(Object.fromEntries([...codes].toSorted(([a], [b]) => a - b)))}`);
+    console.info(
+      `PLUMBLINE_TEST_SEED=${SEED}: ${JSON.stringify(Object.fromEntries([...codes].toSorted(([a], [b]) => a - b)))}`,
+    );
     // It tells nothing unless some of it was done, and some refused by each rule.
     const seen = [...codes.keys()];
     expect(seen).toEqual(expect.arrayContaining([200, 201, 202, 400, 401, 403, 404, 405, 409, 415, 422]));

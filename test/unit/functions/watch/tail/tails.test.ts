@@ -25,11 +25,7 @@ test('a follower that joins behind the tail gets each event once, whatever comes
 });
 
 test('a follower that joins while the last other one leaves is woken by what comes later', async () => {
-  const { log, tails } = world();
-  log.fill(STREAM, 3);
-  const first = follower();
-  await tails.follow(first, STREAM, pointAt(3));
-  await settle();
+  const { log, tails, first } = await followedWorld();
   const held = hold(log);
   const second = follower();
   const joined = tails.follow(second, STREAM, ORIGIN);
@@ -43,11 +39,7 @@ test('a follower that joins while the last other one leaves is woken by what com
 });
 
 test('a follower that leaves while it joins gets nothing any more, and nothing is read for it', async () => {
-  const { log, tails } = world();
-  log.fill(STREAM, 3);
-  const first = follower();
-  await tails.follow(first, STREAM, pointAt(3));
-  await settle();
+  const { log, tails, first } = await followedWorld();
   const held = hold(log);
   const second = follower();
   const joined = tails.follow(second, STREAM, ORIGIN);
@@ -64,11 +56,7 @@ test('a follower that leaves while it joins gets nothing any more, and nothing i
 });
 
 test('a join that fails leaves no tail behind: the next one begins where it asks to', async () => {
-  const { log, tails } = world();
-  log.fill(STREAM, 3);
-  const first = follower();
-  await tails.follow(first, STREAM, pointAt(3));
-  await settle();
+  const { log, tails, first } = await followedWorld();
   log.beforeRead = () => Promise.reject(new StatusError('ServiceUnavailable', 'away'));
   const failed = tails.follow(follower(), STREAM, ORIGIN);
   tails.leave(first, STREAM);
@@ -162,6 +150,16 @@ test('the recent events of a stream that nobody pulls any more take no room', as
   tails.leave(puller, STREAM);
   expect(recent.events).toHaveLength(0);
 });
+
+/** With a stream of three events, and one who follows it and has them all. */
+async function followedWorld() {
+  const made = world();
+  made.log.fill(STREAM, 3);
+  const first = follower();
+  await made.tails.follow(first, STREAM, pointAt(3));
+  await settle();
+  return { ...made, first };
+}
 
 function world(): { log: FakeLog; tails: Tails; errors: unknown[] } {
   const log = fakeLog();
