@@ -74,7 +74,6 @@ export function createBackgroundWork({
   const kinds = kindsOver(pools.reconcile).all;
   const options = {
     config: edge.config,
-    databaseUrl: edge.databaseUrl(),
     kinds,
     sql: pools.reconcile,
     logger,

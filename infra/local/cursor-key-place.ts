@@ -53,7 +53,7 @@ export async function onCursorKeys<T>(config: Config, work: (admin: CursorKeyAdm
     await assertSchemaIsCurrent(url).catch((error: unknown) => {
       throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
     });
-    return withSession(url, { applicationName: 'plumbline cursor keys', role: 'plumbline_migrator' }, (sql) =>
+    return withSession(url, { applicationName: 'plumbline cursor keys', pooler: 'any' }, (sql) =>
       work(postgresCursorKeyAdmin(sql, randomBytes)),
     );
   });

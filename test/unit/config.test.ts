@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Config, maskDatabaseUrl, readConfig } from '#infra/local/config.ts';
+import { type Config, readConfig } from '#infra/local/config.ts';
+import { maskDatabaseUrl } from '#infra/local/database-variables.ts';
 
 const onTerminal = { isTerminal: true };
 
