@@ -3,10 +3,12 @@
  * real Apache Kafka that is started when the first of them asks for it.
  */
 
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
 
 const WITH_SERVERS = ['contract', 'integration', 'http', 'property', 'fault'];
 const TIMEOUT_MS = 60_000;
+const isPooledRun = process.env['PLUMBLINE_TEST_POOLER'] === '1';
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -29,8 +31,21 @@ export default config;
 function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
   return {
     extends: true,
-    test: { name, include: [`test/${name}/**/*.test.ts`], setupFiles: 'test/support/end-with-runner.ts', ...test },
+    ...withPooler(),
+    test: { name, include: [`test/${name}/**/*.test.ts`], setupFiles: setupFiles(), ...test },
   };
+}
+
+function setupFiles(): string[] {
+  const always = ['test/support/end-with-runner.ts'];
+  return isPooledRun ? [...always, 'test/support/pooler-differences.ts'] : always;
+}
+
+/** What opens connections is replaced; see `pooler-of-run.ts`. */
+function withPooler(): TestProjectInlineConfiguration {
+  if (!isPooledRun) return {};
+  const replacement = fileURLToPath(new URL('support/pooled-connection.ts', import.meta.url));
+  return { resolve: { alias: { '#adapters/postgres/connection.ts': replacement } } };
 }
 
 function withServers(...more: string[]): TestProjectInlineConfiguration['test'] {

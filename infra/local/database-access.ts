@@ -31,8 +31,11 @@ export interface DatabaseAccess {
 
 /** Of publishers and reconcilers: a look is one statement, of 0.1 ms when there is nothing. */
 const LOOK_EVERY_MS = 250;
-/** Events, acks and lanes of groups, and tenants that come or go; each is one statement for all watches of a process. */
-const LISTEN_EVERY_MS = { plumbline_event_log: 250, plumbline_watch_group: 500, plumbline_stream: 1_000 };
+/**
+ * Events, acks and lanes of groups, and tenants that come or go: a tenant's end must find who watches all. Each is one
+ * statement for all watches of a process.
+ */
+const LISTEN_EVERY_MS = { plumbline_event_log: 250, plumbline_watch_group: 500, plumbline_stream: 500 };
 
 export function databaseAccess({ databaseUrl, poolerUrl }: DatabaseAddresses): DatabaseAccess {
   const listener =
