@@ -4,10 +4,10 @@
  * nobody is woken, and who waits for news looks for them again and again.
  */
 
+import { signOfPooler } from '#adapters/postgres/address.ts';
 import { connect, type ConnectOptions, type Sql } from '#adapters/postgres/client.ts';
 import { polledListen } from '#adapters/postgres/polled-listen.ts';
 import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
-import { sharesSessions } from '#adapters/postgres/shared-sessions.ts';
 import { postgresWriterSleep, type WriterSleepOptions } from '#adapters/postgres/writer-sleep.ts';
 import type { WriterSleep } from '#core/ports/writer-sleep.ts';
 import { explainDatabaseError } from '#infra/local/database-error.ts';
@@ -75,13 +75,13 @@ export function databaseAccess({ databaseUrl, poolerUrl }: DatabaseAddresses): D
 }
 
 async function checkSessions(databaseUrl: string, poolerUrl: string | undefined): Promise<void> {
-  const isShared = await sharesSessions(databaseUrl).catch((error: unknown) => {
+  const sign = await signOfPooler(databaseUrl).catch((error: unknown) => {
     throw explainDatabaseError(error, databaseUrl);
   });
-  if (!isShared) return;
+  if (sign === undefined) return;
   const variable = poolerUrl === undefined ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL';
   throw new StartError(
-    `${variable} is the address of a transaction pooler: two connections to it were lent one session. Set ` +
+    `${variable} is the address of a pooler: ${sign}. Set ` +
       'DATABASE_DIRECT_URL to the address of the database itself, beside DATABASE_URL of the pooler; or to none, where ' +
       'there is no other: then what LISTEN would tell at once is found within half a second',
   );

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { signOfPooler } from '#adapters/postgres/address.ts';
 import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
-import { sharesSessions } from '#adapters/postgres/shared-sessions.ts';
 import { withSession } from '#adapters/postgres/session.ts';
 import { startChild } from '#test/support/child.ts';
 import { noPgBouncer, runPgBouncer } from '#test/support/pgbouncer.ts';
@@ -173,23 +173,28 @@ describe.skipIf(noPgBouncer)('through PgBouncer in transaction mode alone', () =
 
     test('refuses the address of a pooler that nobody named', async () => {
       expect((await run('publish', [], { DATABASE_DIRECT_URL: '' })).errors).toMatch(
-        /^DATABASE_URL is the address of a transaction pooler.*DATABASE_DIRECT_URL/,
+        /^DATABASE_URL is the address of a pooler.*DATABASE_DIRECT_URL/,
       );
     });
   });
 
   test('an address is known as that of a pooler; a server without it known as such does not start', async () => {
-    expect(await sharesSessions(ownerUrl)).toBe(true);
-    expect(await sharesSessions(database.url)).toBe(false);
+    expect(await signOfPooler(ownerUrl)).toBe('two connections to it were lent one session');
+    expect(await signOfPooler(database.url)).toBeUndefined();
+    const { username, password, pathname } = new URL(database.url);
+    const ofSessions = await runPgBouncer(database.url, [{ name: username, password }], { mode: 'session' });
+    const url = `postgres://${username}:${password}@127.0.0.1:${ofSessions.port}${pathname}`;
+    expect(await signOfPooler(url)).toMatch(/^it refuses what a connection asks for: .*plan_cache_mode/);
+    await ofSessions.stop();
     const serve = (more: Record<string, string>): Promise<Ran> =>
       runProgram('main', ['--role', 'api,watch,publish,reconcile'], { ...env, ...more });
     expect(await serve({ DATABASE_DIRECT_URL: '' })).toMatchObject({
       code: 1,
-      errors: expect.stringMatching(/^DATABASE_URL is the address of a transaction pooler: .* or to none/),
+      errors: expect.stringMatching(/^DATABASE_URL is the address of a pooler: .* or to none/),
     });
     expect(await serve({ DATABASE_DIRECT_URL: ownerUrl })).toMatchObject({
       code: 1,
-      errors: expect.stringMatching(/^DATABASE_DIRECT_URL is the address of a transaction pooler: /),
+      errors: expect.stringMatching(/^DATABASE_DIRECT_URL is the address of a pooler: /),
     });
   });
 });

@@ -21,8 +21,14 @@ export interface Login {
   readonly password: string;
 }
 
+export interface PgBouncerOptions {
+  /** That it lends to each login in each database. @default so few that statements of one client meet those of others */
+  readonly sessions?: number;
+  /** What it lends them for. @default transaction */
+  readonly mode?: 'transaction' | 'session';
+}
+
 const PROGRAM = process.env['PLUMBLINE_TEST_PGBOUNCER'] ?? 'pgbouncer';
-/** Of each login in each database: so few that statements of one client meet those of others in every session. */
 const SESSIONS = 4;
 
 /** Why it cannot run here; undefined when it can. */
@@ -44,6 +50,7 @@ export async function startPgBouncer(databaseUrl: string): Promise<PgBouncer> {
 export async function runPgBouncer(
   serverUrl: string,
   logins: readonly Login[],
+  { sessions = SESSIONS, mode = 'transaction' }: PgBouncerOptions = {},
 ): Promise<{ readonly port: number; stop(): Promise<void> }> {
   const { hostname, port } = new URL(serverUrl);
   const directory = await mkdtemp(join(tmpdir(), 'plumbline-pgbouncer-'));
@@ -55,8 +62,8 @@ export async function runPgBouncer(
     unix_socket_dir: '',
     auth_type: 'scram-sha-256',
     auth_file: join(directory, 'users'),
-    pool_mode: 'transaction',
-    default_pool_size: String(SESSIONS),
+    pool_mode: mode,
+    default_pool_size: String(sessions),
     // Sessions in databases that are gone must not fill the server.
     server_idle_timeout: '10',
     max_client_conn: '2000',

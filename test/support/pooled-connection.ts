@@ -33,7 +33,7 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
 
 /** What has the address of the database itself also in a deployment: the locks of sleeps, and databases of others. */
 function needsSession({ applicationName, settings }: ConnectionOptions): boolean {
-  return applicationName.endsWith(' sleep') || settings !== undefined;
+  return applicationName.endsWith(' sleep') || applicationName.endsWith(' address check') || settings !== undefined;
 }
 
 /** Undefined for another server, and for logins that the pooler does not know. */
@@ -41,12 +41,14 @@ function pooledUrlOf(databaseUrl: string, { role }: ConnectionOptions): string |
   const run = poolerOfRun();
   const url = new URL(databaseUrl);
   if (!run || url.host !== run.server) return undefined;
-  url.host = run.pooler;
   if (role !== undefined && role !== 'plumbline_migrator') {
+    url.host = run.pooler;
     url.username = run.login.name;
     url.password = run.login.password;
   } else if (url.username !== run.superuser) {
     return undefined;
+  } else {
+    url.host = run.wide;
   }
   return url.href;
 }

@@ -14,12 +14,16 @@ export const isPooledRun: boolean = process.env['PLUMBLINE_TEST_POOLER'] === '1'
 export interface PoolerOfRun {
   /** Host and port. */
   readonly server: string;
+  /** For our roles: as few sessions as make them meet. */
   readonly pooler: string;
-  readonly superuser: string;
   /** What acts as `plumbline_worker`, and as `plumbline_server` where it says so. */
   readonly login: Login;
+  /** For the superuser that tests and operators are: sessions enough for those who wait for each other. */
+  readonly wide: string;
+  readonly superuser: string;
 }
 
+const WIDE_SESSIONS = 20;
 const VARIABLE = 'PLUMBLINE_TEST_POOLER_ADDRESSES';
 
 /** Read by every process of the run; undefined where it is not pooled. */
@@ -47,8 +51,19 @@ export async function startPoolerOfRun(adminUrl: string): Promise<{ stop(): Prom
   } finally {
     await sql.end();
   }
-  const { port, stop } = await runPgBouncer(adminUrl, [login, { name: username, password }]);
-  const addresses: PoolerOfRun = { server: host, pooler: `127.0.0.1:${port}`, superuser: username, login };
+  const pooler = await runPgBouncer(adminUrl, [login]);
+  const wide = await runPgBouncer(adminUrl, [{ name: username, password }], { sessions: WIDE_SESSIONS });
+  const addresses: PoolerOfRun = {
+    server: host,
+    pooler: `127.0.0.1:${pooler.port}`,
+    login,
+    wide: `127.0.0.1:${wide.port}`,
+    superuser: username,
+  };
   process.env[VARIABLE] = JSON.stringify(addresses);
-  return { stop };
+  return {
+    async stop() {
+      await Promise.all([pooler.stop(), wide.stop()]);
+    },
+  };
 }
