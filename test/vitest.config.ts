@@ -5,6 +5,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
+import { REPLACED } from '#test/support/pooled-modules.ts';
 
 const WITH_SERVERS = ['contract', 'integration', 'http', 'property', 'fault'];
 const TIMEOUT_MS = 60_000;
@@ -44,8 +45,8 @@ function setupFiles(): string[] {
 /** What opens connections is replaced; see `pooler-of-run.ts`. */
 function withPooler(): TestProjectInlineConfiguration {
   if (!isPooledRun) return {};
-  const replacement = fileURLToPath(new URL('support/pooled-connection.ts', import.meta.url));
-  return { resolve: { alias: { '#adapters/postgres/connection.ts': replacement } } };
+  const alias = [...REPLACED].map(([find, url]) => ({ find, replacement: fileURLToPath(url) }));
+  return { resolve: { alias } };
 }
 
 function withServers(...more: string[]): TestProjectInlineConfiguration['test'] {

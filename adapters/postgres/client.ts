@@ -7,7 +7,8 @@
 
 import postgres from 'postgres';
 import { type ConnectionOptions, openConnection, type Sql } from '#adapters/postgres/connection.ts';
-import { createPool } from '#adapters/postgres/pool.ts';
+import { createPool, framed } from '#adapters/postgres/pool.ts';
+import { BEGIN_SERVING } from '#adapters/postgres/scoped.ts';
 import { StatusError } from '#core/status-error.ts';
 
 export type { Sql } from '#adapters/postgres/connection.ts';
@@ -34,7 +35,18 @@ export function connect(databaseUrl: string, { maxConnections = 10, listen, ...o
     patienceMs: options.statementTimeoutMs === undefined ? undefined : PATIENCE_MS,
   });
   origins.set(pool, { databaseUrl, options });
-  return pool;
+  return options.pooler !== undefined && options.role === 'plumbline_server' ? serving(pool) : pool;
+}
+
+/**
+ * The same pool for what serves callers, where its login acts as who sees all, as the login of a pooler does: a statement
+ * without a scope sees nothing.
+ */
+export function serving(pool: Sql): Sql {
+  const served = framed(pool, BEGIN_SERVING);
+  if (!served) throw new TypeError('this is no pool');
+  origins.set(served, originOf(pool));
+  return served;
 }
 
 /** How a pool was opened, so that another connection can be made as its are. */

@@ -3,7 +3,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { every } from 'hono/combine';
 import packageJson from '#package.json' with { type: 'json' };
-import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { connect, serving, type Sql } from '#adapters/postgres/client.ts';
 import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
@@ -52,11 +52,12 @@ export async function answerResourceRequest(request: Request, options: ResourceA
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   try {
+    const served = serving(sql);
     const { box, blocks } = await freshKnowledge(sql, LIMITS);
     const app = createApi({
-      store: postgresResources(sql),
-      events: postgresObjectEvents(sql),
-      forcedDeletions: postgresForcedDeletions(sql),
+      store: postgresResources(served),
+      events: postgresObjectEvents(served),
+      forcedDeletions: postgresForcedDeletions(served),
       kinds: kindsOver(sql),
       cursors: createCursors(box),
       continueTokens: createContinueTokens(box),

@@ -60,18 +60,19 @@ export async function openWatchInstance({
   logger,
   notices,
 }: WatchInstanceOptions): Promise<WatchInstance> {
-  const pool = (name: string, maxConnections: number): Sql =>
+  const pool = (name: string, maxConnections: number, role: 'plumbline_server' | 'plumbline_worker'): Sql =>
     connect(edge.databaseUrl(), {
       applicationName: `plumbline edge ${name}`,
+      role,
       pooler: 'preparing',
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
       listen: notices.listen,
     });
   const pools = {
-    watch: pool('watch', WATCH_CONNECTIONS),
+    watch: pool('watch', WATCH_CONNECTIONS, 'plumbline_server'),
     // And for what is small: keys, blocks, quotas.
-    groups: pool('groups', GROUP_CONNECTIONS),
+    groups: pool('groups', GROUP_CONNECTIONS, 'plumbline_worker'),
   };
   const lifetime = new AbortController();
   try {
@@ -90,7 +91,7 @@ export async function openWatchInstance({
       rotatingBox(postgresCursorKeys(pools.groups, randomBytes), lifetime.signal),
       followTokenBlocks(pools.groups, lifetime.signal),
       openLimits({ config: edge.config.limits, sql: pools.groups, logger, metrics }, lifetime.signal),
-      assertServerRole(pools.watch),
+      assertServerRole(pools.groups),
     ]);
     const cursors = createCursors(box);
     const ackTokens = createAckTokens(box);

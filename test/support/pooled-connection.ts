@@ -15,7 +15,7 @@ import { poolerOfRun } from '#test/support/pooler-of-run.ts';
 export type { ConnectionOptions, Sql } from '../../adapters/postgres/connection.ts';
 
 export function openConnection(databaseUrl: string, options: ConnectionOptions, onClose: () => void): Sql {
-  const pooledUrl = needsSession(options) ? undefined : pooledUrlOf(databaseUrl, options);
+  const pooledUrl = pooledUrlOf(databaseUrl, options);
   if (pooledUrl === undefined) return openDirectly(databaseUrl, options, onClose);
   const connection = openDirectly(pooledUrl, { ...options, pooler: 'any' }, onClose);
   const end = connection.end.bind(connection);
@@ -31,16 +31,22 @@ export function openConnection(databaseUrl: string, options: ConnectionOptions, 
   });
 }
 
+/** Whether such a connection goes through the pooler. */
+export function isPooled(databaseUrl: string, options: ConnectionOptions): boolean {
+  return pooledUrlOf(databaseUrl, options) !== undefined;
+}
+
 /** What has the address of the database itself also in a deployment: the locks of sleeps, and databases of others. */
 function needsSession({ applicationName, settings }: ConnectionOptions): boolean {
   return applicationName.endsWith(' sleep') || applicationName.endsWith(' address check') || settings !== undefined;
 }
 
-/** Undefined for another server, and for logins that the pooler does not know. */
-function pooledUrlOf(databaseUrl: string, { role }: ConnectionOptions): string | undefined {
+/** Undefined for what needs a session, for another server, and for logins that the pooler does not know. */
+function pooledUrlOf(databaseUrl: string, options: ConnectionOptions): string | undefined {
+  const { role } = options;
   const run = poolerOfRun();
   const url = new URL(databaseUrl);
-  if (!run || url.host !== run.server) return undefined;
+  if (!run || url.host !== run.server || needsSession(options)) return undefined;
   if (role !== undefined && role !== 'plumbline_migrator') {
     url.host = run.pooler;
     url.username = run.login.name;

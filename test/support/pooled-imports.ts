@@ -1,12 +1,11 @@
-/** For programs of a run with a pooler, by `--import`: what opens connections is `pooled-connection.ts`. */
+/** For programs of a run with a pooler, by `--import`: what opens connections is replaced, see `pooled-modules.ts`. */
 
 import { registerHooks } from 'node:module';
-
-const REPLACEMENT = new URL('pooled-connection.ts', import.meta.url).href;
+import { REPLACED } from '#test/support/pooled-modules.ts';
 
 registerHooks({
   resolve(specifier, context, nextResolve) {
-    if (specifier !== '#adapters/postgres/connection.ts') return nextResolve(specifier, context);
-    return { url: REPLACEMENT, shortCircuit: true };
+    const replacement = REPLACED.get(specifier);
+    return replacement === undefined ? nextResolve(specifier, context) : { url: replacement, shortCircuit: true };
   },
 });
