@@ -44,7 +44,9 @@ export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const places = new Map(LONGEST.map((name, place) => [pathOf(this.ctx.config.root, name), place]));
     const placeOf = ({ moduleId }: TestSpecification): number => places.get(moduleId) ?? Infinity;
-    const others = (await super.sort(files)).filter((file) => placeOf(file) === Infinity);
+    // oxlint-disable-next-line unicorn/no-array-sort -- vitest's order, of no array
+    const sorted = await super.sort(files);
+    const others = sorted.filter((file) => placeOf(file) === Infinity);
     return [
       ...files.filter((file) => placeOf(file) < Infinity).toSorted((a, b) => placeOf(a) - placeOf(b)),
       ...spread([...Map.groupBy(others, ({ project }) => project.name).values()]),
