@@ -78,7 +78,7 @@ export function follow(options: FollowerOptions): Follower {
         if (client.isEnded) await delay(RETRY_MS);
         await client.close();
       } catch (error) {
-        if (error instanceof SseRefused && !isPassing(error.status)) unexpected = `refused with ${error.message}`;
+        if (error instanceof SseRefused && error.status < 500) unexpected = `refused with ${error.message}`;
         await delay(RETRY_MS);
       }
     }
