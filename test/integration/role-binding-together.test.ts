@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type DatabaseWorld, openDatabaseWorld } from '#test/support/database-world.ts';
 import type { OnePassOptions, PassDone } from '#test/support/one-pass.ts';
 import type { TenantPasses } from '#test/support/tenant-passes.ts';
@@ -65,6 +65,39 @@ async function reaches(subject: string): Promise<readonly string[]> {
       and has_database_privilege('${tenant.tenant}_${subject}', oid, 'connect') order by 1`);
   return rows.map(({ name }) => String(name));
 }
+
+test('a pass that froze between its decision and its statement leaves nothing once its binding is gone', async () => {
+  const own = await openDatabaseWorld({ silenceMs: 1_000 });
+  try {
+    const frozen = await own.newTenant();
+    await frozen.put(own.database, 'orders', {});
+    expect(await frozen.settle(own.database, 'orders')).toMatchObject({ result: 'done' });
+    await frozen.put(own.binding, 'a', { database: 'orders', subject: 'ann', role: 'reader' });
+    expect(await frozen.pass(own.binding, 'a')).toMatchObject({ result: 'not-ready', nextMs: 0 });
+    const wake = Promise.withResolvers<void>();
+    const asleep = Promise.withResolvers<void>();
+    // It has seen that there is no such role, and knows that it is to be made.
+    const late = frozen.pass(own.binding, 'a', {
+      async beforeList() {
+        asleep.resolve();
+        await wake.promise;
+      },
+    });
+    await asleep.promise;
+    await frozen.expireLeases();
+    await frozen.remove(own.binding, 'a');
+    await vi.waitFor(
+      async () => expect(await frozen.pass(own.binding, 'a')).toMatchObject({ result: 'finalized', error: undefined }),
+      { timeout: 20_000, interval: 50 },
+    );
+    expect(await frozen.read(own.binding, 'a')).toBeUndefined();
+    wake.resolve();
+    expect((await late).error).toContain('database server "local" cannot be reached');
+    expect(await own.sql(`select from pg_roles where rolname = '${frozen.tenant}_ann'`)).toEqual([]);
+  } finally {
+    await own.close();
+  }
+});
 
 describe('the role of a subject', () => {
   test('goes when its binding comes back to it while it is taken away, and leaves it again', async () => {

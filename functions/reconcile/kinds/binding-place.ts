@@ -62,7 +62,8 @@ export function planPlaces(
   spec: RoleBindingSpec,
   target: GrantPlace | undefined,
 ): readonly GrantPlace[] {
-  const kept = places.map(({ leaving: _, ...place }): GrantPlace => {
+  const kept = places.map((each): GrantPlace => {
+    const { leaving: _, ...place } = each;
     return isStale(place, spec, target) ? { ...place, leaving: true } : place;
   });
   return target === undefined || kept.some((place) => isSamePlace(place, target)) ? kept : [...kept, target];

@@ -4,11 +4,13 @@
  */
 
 import type { GrantPlace, RoleBindingSpec } from '#core/kinds/role-binding.ts';
-import { isJsonArray, isJsonObject, type JsonObject } from '#core/json.ts';
+import { isJsonArray, isJsonObject } from '#core/json.ts';
 import type { RightsChange, Securable } from '#core/ports/database-servers.ts';
 import type { ResourceObject } from '#core/resource.ts';
 
 type BoundRole = RoleBindingSpec['role'];
+/** As another binding's status has it. */
+type StoredPlace = { readonly [field: string]: unknown };
 type Rights = Readonly<Partial<Record<Securable['kind'], readonly string[]>>>;
 
 const READ: Rights = {
@@ -79,12 +81,12 @@ export function rightsChanges(securables: readonly Securable[], roles: readonly 
 }
 
 /** The places of a binding that the role of another place is at. */
-function placesWithRole({ status }: ResourceObject, { server, role }: GrantPlace): readonly JsonObject[] {
+function placesWithRole({ status }: ResourceObject, { server, role }: GrantPlace): readonly StoredPlace[] {
   const places = status?.['places'];
   const all = isJsonArray(places) ? places.filter(isJsonObject) : [];
   return all.filter((each) => each['server'] === server && each['role'] === role);
 }
 
-function isLeft({ metadata }: ResourceObject, place: JsonObject): boolean {
+function isLeft({ metadata }: ResourceObject, place: StoredPlace): boolean {
   return metadata.deletionTimestamp != null || place['leaving'] === true;
 }
