@@ -187,7 +187,8 @@ describe('orphans', () => {
     const sweep = world.database.controllers[0]?.sweep;
     const ctx = { installation: tenant.installation, signal: new AbortController().signal, log: console as never };
     const uid = (await tenant.read(world.database, 'orders'))?.metadata.uid ?? '';
-    const found = (await sweep?.list(ctx))?.filter(({ ownerUid, id }) => ownerUid === uid && id.startsWith('local/'));
+    expect(sweep?.parts).toEqual(['local', 'other']);
+    const found = (await sweep?.list(ctx, 'local'))?.filter(({ ownerUid }) => ownerUid === uid);
     expect(found).toEqual([
       { class: 'database', id: `local/${tenant.tenant}_orders`, ownerUid: uid },
       { class: 'role', id: `local/${tenant.tenant}_orders_owner`, ownerUid: uid },
