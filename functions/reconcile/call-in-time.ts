@@ -47,7 +47,7 @@ export async function callInTime<Value>(
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     }
     await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
-    const { reason } = signal;
+    const reason: unknown = signal.reason;
     return { error: reason instanceof PassTimedOut ? goesOn(reason) : reason };
   }
 }
