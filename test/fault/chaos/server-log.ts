@@ -28,6 +28,8 @@ export const EXPLAINED: readonly RegExp[] = [
   /^permission denied to terminate process/,
   // The same, when a pass was about to enter it, or was in it.
   /^database "…" (does not exist|is being accessed by other users)/,
+  // It is being dropped by hand: invalid at once, and there until its files are gone.
+  /^cannot (alter|connect to) invalid database/,
   // Dropped by hand in the middle of a pass.
   /^role "…" does not exist/,
   // Passes enter with the rights of the owner, which were taken from it by hand.
