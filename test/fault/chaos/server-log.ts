@@ -18,6 +18,8 @@ export const EXPLAINED: readonly RegExp[] = [
   /^terminating connection due to (idle-session|idle-in-transaction) timeout/,
   // DROP DATABASE … WITH (FORCE), by a pass or by hand, ends sessions within.
   /^terminating connection due to administrator command/,
+  // The server's own, which gives way to both.
+  /^(terminating autovacuum process|canceling autovacuum task)/,
   // A process that was killed gets no answer.
   /^connection to client lost/,
   // A pass that was told to end while it signed in.
