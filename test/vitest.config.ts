@@ -6,6 +6,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
 import { REPLACED } from '#test/support/pooled-modules.ts';
+import { TestOrder } from './support/test-order.ts';
 
 const WITH_SERVERS = ['contract', 'integration', 'http', 'property', 'fault'];
 const TIMEOUT_MS = 60_000;
@@ -13,8 +14,9 @@ const isPooledRun = process.env['PLUMBLINE_TEST_POOLER'] === '1';
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    // The machines that this runs on in CI have two cores, and timing is part of what is tested.
-    maxWorkers: 2,
+    // The machines that this runs on in CI have two cores, and a test keeps half a core busy on average: many wait.
+    maxWorkers: 3,
+    sequence: { sequencer: TestOrder },
     projects: [
       // Beside the others a test of a second can take many.
       project('unit', { testTimeout: TIMEOUT_MS }),
