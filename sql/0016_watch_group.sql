@@ -54,9 +54,10 @@ create table plumbline.group_lane (
   hand_over_by timestamptz,
   -- Rises whenever the lane begins anew.
   fence bigint not null default 1,
-  -- Absent: it begins at the oldest event that is kept, which its first holder asks the brokers for.
-  confirmed_seq bigint,
-  confirmed_position bigint,
+  -- Everything up to here is confirmed, or was before the lane began. What is removed behind it is lost to the group, which
+  -- is told so.
+  confirmed_seq bigint not null,
+  confirmed_position bigint not null,
   -- The last event that was delivered under this fence.
   delivered_seq bigint,
   -- Since when something is delivered, and nothing was confirmed.
@@ -65,7 +66,6 @@ create table plumbline.group_lane (
   delivered_before bigint[] not null default '{}',
   not_before timestamptz,
   primary key (watch_group, stream, lane),
-  check ((confirmed_seq is null) = (confirmed_position is null)),
   check ((next_member is null) = (hand_over_by is null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
@@ -120,7 +120,7 @@ grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_l
 -- Of the ends of earlier deliveries those that count yet: behind the confirmed event. More than a thousand nobody asks for.
 create function plumbline.ends_behind(p_ends bigint[], p_confirmed bigint) returns bigint[]
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-  select array(select e from unnest(p_ends) e where e > coalesce(p_confirmed, -1) order by e desc limit 1000)
+  select array(select e from unnest(p_ends) e where e > p_confirmed order by e desc limit 1000)
 $$;
 
 -- What it is to begin anew, whoever raises the fence: what was delivered and is not confirmed becomes an attempt.
@@ -183,7 +183,7 @@ begin
     and not exists (select from plumbline.group_dead_letter d where d.watch_group = p_group and d.stream = g.stream)
     and not exists (
       select from plumbline.group_lane l join plumbline.frontier f on f.stream = l.stream
-      where l.watch_group = p_group and l.stream = g.stream and coalesce(l.confirmed_seq, f.first_seq - 1) < f.last_seq);
+      where l.watch_group = p_group and l.stream = g.stream and l.confirmed_seq < f.last_seq);
 end
 $$;
 
@@ -210,12 +210,11 @@ begin
 end
 $$;
 
--- Where a group begins that reads all that is kept: what is removed from then on is lost to it. Nothing for a stream in
--- Kafka: what the brokers have removed by now is not known here.
-create function plumbline.oldest_kept(f plumbline.frontier) returns bigint
-language sql stable set search_path = pg_catalog, pg_temp as $$
-  select case when f.topic is null then f.first_seq - 1 end
-$$;
+-- The position of a stream's events before the first that is kept, as far as is known here.
+create function plumbline.position_before_kept(f plumbline.frontier) returns bigint
+language sql immutable
+return case when (f).topic is null then (f).first_seq - 1
+  when (f).first_seq > (f).last_seq then (f).last_position else (f).start_position end;
 
 -- How many lanes of each stream each member should have. Of each stream two members that see it have the same number or one
 -- apart, and so it is with all they have together, as far as that is possible; among such shares, one that moves few lanes.
@@ -446,8 +445,8 @@ begin
     insert into plumbline.watch_group (audience, tenants, owner, name, selection)
       values (p_audience, p_tenants, p_owner, p_name, p_selection) returning * into joined;
     insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
-      select joined.id, f.stream, lane, case when p_from_now then f.last_seq else plumbline.oldest_kept(f) end,
-        case when p_from_now then f.last_position else plumbline.oldest_kept(f) end
+      select joined.id, f.stream, lane, case when p_from_now then f.last_seq else f.first_seq - 1 end,
+        case when p_from_now then f.last_position else plumbline.position_before_kept(f) end
       from plumbline.missing_streams(joined.id) s join plumbline.frontier f on f.stream = s
       cross join generate_series(0, 15) lane;
   elsif joined.selection <> p_selection then
@@ -506,12 +505,12 @@ begin
   perform plumbline.lock_held_lanes(p_groups, p_streams, p_lanes, p_fences);
   update plumbline.group_lane l set
     confirmed_seq = greatest(l.confirmed_seq, m.seq),
-    confirmed_position = case when m.seq > coalesce(l.confirmed_seq, -1) then m.position else l.confirmed_position end,
+    confirmed_position = case when m.seq > l.confirmed_seq then m.position else l.confirmed_position end,
     delivered_seq = greatest(l.delivered_seq, m.delivered),
     delivered_before = case when l.delivered_before = '{}' then '{}'
       else plumbline.ends_behind(l.delivered_before, greatest(l.confirmed_seq, m.seq)) end,
-    unacked_since = case when greatest(l.delivered_seq, m.delivered) > coalesce(greatest(l.confirmed_seq, m.seq), -1) then
-      case when m.seq > coalesce(l.confirmed_seq, -1) then clock_timestamp()
+    unacked_since = case when greatest(l.delivered_seq, m.delivered) > greatest(l.confirmed_seq, m.seq) then
+      case when m.seq > l.confirmed_seq then clock_timestamp()
         else coalesce(l.unacked_since, clock_timestamp()) end end
   from (
     select watch_group, stream, lane, fence, nullif(max(delivered), -1) as delivered, nullif(max(seq), -1) as seq,
@@ -521,7 +520,7 @@ begin
     group by watch_group, stream, lane, fence
   ) m
   where l.watch_group = m.watch_group and l.stream = m.stream and l.lane = m.lane and l.fence = m.fence
-    and (m.seq > coalesce(l.confirmed_seq, -1) or m.delivered > coalesce(l.delivered_seq, -1));
+    and (m.seq > l.confirmed_seq or m.delivered > coalesce(l.delivered_seq, -1));
 end
 $$;
 
@@ -540,7 +539,7 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     select * from unnest(p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions)
       with ordinality a (watch_group, stream, lane, fence, seq, position, n)
   ), lanes as materialized (
-    select l.watch_group, l.stream, l.lane, l.fence, coalesce(l.confirmed_seq, -1) as confirmed
+    select l.watch_group, l.stream, l.lane, l.fence, l.confirmed_seq as confirmed
     from (select distinct watch_group, stream, lane from given) a
     join plumbline.watch_group g on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner
     join plumbline.stream s on s.id = a.stream and (s.tenant = any (p_tenants)) <> p_is_all_but
@@ -686,7 +685,7 @@ begin
     return 'Fenced';
   end if;
   -- It may have been confirmed in between.
-  if p_seq <= coalesce(held.confirmed_seq, -1) then
+  if p_seq <= held.confirmed_seq then
     return 'Parked';
   end if;
   update plumbline.group_dead_letter d
@@ -836,9 +835,9 @@ begin
       delivered_before = '{}', not_before = null
     from (
       select f.stream, case p_to when 'now' then f.last_seq when 'points' then coalesce(p.seq, 0)
-          else plumbline.oldest_kept(f) end as seq,
+          else f.first_seq - 1 end as seq,
         case p_to when 'now' then f.last_position when 'points' then coalesce(p.position, 0)
-          else plumbline.oldest_kept(f) end as position
+          else plumbline.position_before_kept(f) end as position
       from plumbline.frontier f
       left join unnest(p_streams, p_seqs, p_positions) p (stream, seq, position) on p.stream = f.stream
     ) t where l.watch_group = p_group and l.stream = t.stream;

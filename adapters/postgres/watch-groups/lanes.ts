@@ -2,6 +2,7 @@
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { laneColumns, markColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
 import type { AssignedLane, HeldLane, LaneMark, Retry, WatchGroups } from '#core/ports/watch-groups.ts';
 
 type Lanes = Pick<
@@ -9,13 +10,10 @@ type Lanes = Pick<
   'lanes' | 'versions' | 'withLanes' | 'confirmedPoints' | 'mark' | 'release' | 'beginAnew'
 >;
 
-type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & {
-  readonly seq: bigint | null;
-  readonly position: bigint | null;
-};
+type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & LogPoint;
 type RetryRow = Retry & Omit<HeldLane, 'fence'>;
 type GroupRow = { readonly group: bigint };
-type PointRow = HeldLane & { readonly seq: bigint; readonly position: bigint };
+type PointRow = HeldLane & LogPoint;
 
 export function groupLanes(sql: Sql): Lanes {
   return {
@@ -42,7 +40,7 @@ export function groupLanes(sql: Sql): Lanes {
       const retries = Map.groupBy(asked, laneKey);
       return lanes.map(({ seq, position, ...lane }) => ({
         ...lane,
-        confirmed: seq === null || position === null ? undefined : { seq, position },
+        confirmed: { seq, position },
         retries: (retries.get(laneKey(lane)) ?? []).map(({ id, fence }) => ({ id, fence })),
       }));
     },
@@ -79,8 +77,7 @@ export function groupLanes(sql: Sql): Lanes {
         from unnest(${held.groups}::bigint[], ${held.streams}::bigint[], ${held.lanes}::bigint[], ${held.fences}::bigint[])
           h (watch_group, stream, lane, fence)
         join plumbline.group_lane l
-          on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
-        where l.confirmed_seq is not null`,
+          on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence`,
       );
       return rows.map(({ seq, position, ...lane }) => ({ ...lane, confirmed: { seq, position } }));
     },
