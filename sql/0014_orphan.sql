@@ -9,7 +9,7 @@ create table plumbline.orphan (
   primary key (controller, class, external_id)
 );
 
-grant select on plumbline.orphan to plumbline_server;
+grant select on plumbline.orphan to plumbline_worker;
 
 -- Takes a complete list of what bears the marker, and keeps of it what has no owner; returns what has been so for long
 -- enough. What is not in the list any more is forgotten.

@@ -114,8 +114,9 @@ create table plumbline.group_action (
 
 create index group_action_group on plumbline.group_action (watch_group);
 
-grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_lane, plumbline.group_dead_letter,
-  plumbline.group_action to plumbline_server;
+grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_lane, plumbline.group_dead_letter
+  to plumbline_server;
+grant select on plumbline.group_action to plumbline_worker;
 
 -- Of the ends of earlier deliveries those that count yet: behind the confirmed event. More than a thousand nobody asks for.
 create function plumbline.ends_behind(p_ends bigint[], p_confirmed bigint) returns bigint[]
