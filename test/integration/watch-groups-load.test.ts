@@ -57,6 +57,23 @@ test('a process asks for what has changed in the group of a thousand tenants wit
   }
 });
 
+test('thousands of lanes are handed over with one look at each, also when statistics are from when nobody waited', async () => {
+  const tenants = Array.from({ length: 300 }, (_, index) => `moving-${index}`);
+  await createTenants(world.sql, tenants);
+  const request = newGroup(tenants);
+  const { member } = await world.join(request);
+  await world.sql`analyze plumbline.group_lane`;
+  await world.join(request);
+  const wanted = (await world.groups.lanes([member])).filter(({ isWanted }) => isWanted);
+  expect(wanted).toHaveLength(2_400);
+  const column = (of: (lane: AssignedLane) => bigint | number): string => `'{${wanted.map(of).join()}}'::bigint[]`;
+  const [row] = await world.sql.unsafe(`explain (analyze, buffers, format json) select plumbline.release_lanes(
+    ${column(({ group }) => group)}, ${column(({ stream }) => stream)}, ${column(({ lane }) => lane)},
+    ${column(({ fence }) => fence)})`);
+  expect(row?.['QUERY PLAN'][0].Plan['Shared Hit Blocks'] / wanted.length).toBeLessThan(30);
+  expect(await world.groups.lanes([member])).toHaveLength(2_400);
+});
+
 test(
   'whatever members do at once, a lane has one holder at a time, and nobody waits for nobody',
   { timeout: 60_000 },
