@@ -492,6 +492,21 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     where m.id = living.id returning m.id
 $$;
 
+-- What these members hold, of those that live. Each stream is looked up by its key: while its statistics are older than a
+-- thousand new tenants, the planner would read all of them for each lane, which took 13 s.
+create function plumbline.lanes_of(p_members bigint[]) returns table (
+  watch_group bigint, stream bigint, lane smallint, fence bigint, member bigint, tenant text, confirmed_seq bigint,
+  confirmed_position bigint, delivered_before bigint[], pause_ms float8, is_wanted boolean
+)
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+  select l.watch_group, l.stream, l.lane, l.fence, l.member, s.tenant, l.confirmed_seq, l.confirmed_position,
+    l.delivered_before, greatest(0, extract(epoch from l.not_before - clock_timestamp()) * 1000)::float8,
+    l.next_member is not null
+  from plumbline.group_member m join plumbline.group_lane l on l.member = m.id join plumbline.stream s on s.id = l.stream
+  where m.id = any (p_members) and m.expires_at > clock_timestamp()
+  order by l.watch_group, l.stream, l.lane
+$$;
+
 -- Locks the lanes that are held with these fences, in their order.
 create function plumbline.lock_held_lanes(p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[])
 returns void
@@ -969,7 +984,7 @@ $$;
 create trigger groups_forget_stream after update of removed_at on plumbline.stream
   for each row when (new.removed_at is not null) execute function plumbline.groups_forget_stream();
 
-grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.unsettled_groups,
+grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.lanes_of, plumbline.unsettled_groups,
   plumbline.settle_due_group, plumbline.mark_lanes, plumbline.ack_lanes, plumbline.nack_lanes, plumbline.release_lanes,
   plumbline.leave_groups, plumbline.note_group_failure, plumbline.begin_lanes_anew, plumbline.park_event,
   plumbline.deliver_dead_letters, plumbline.end_retries,

@@ -23,14 +23,10 @@ export function groupLanes(sql: Sql): Lanes {
       const [lanes, asked] = await guarded('watch groups', () =>
         Promise.all([
           sql<LaneRow[]>`
-          select l.watch_group as "group", l.stream, l.lane, l.fence, l.member, s.tenant, l.confirmed_seq as seq,
-            l.confirmed_position as position, l.delivered_before as "deliveredBefore",
-            greatest(0, extract(epoch from l.not_before - clock_timestamp()) * 1000)::float8 as "pauseMs",
-            l.next_member is not null as "isWanted"
-          from plumbline.group_member m join plumbline.group_lane l on l.member = m.id
-          join plumbline.stream s on s.id = l.stream
-          where m.id = any (${ids}::bigint[]) and m.expires_at > clock_timestamp()
-          order by l.watch_group, l.stream, l.lane`,
+          select watch_group as "group", stream, lane, fence, member, tenant, confirmed_seq as seq,
+            confirmed_position as position, delivered_before as "deliveredBefore", pause_ms as "pauseMs",
+            is_wanted as "isWanted"
+          from plumbline.lanes_of(${ids}::bigint[])`,
           sql<RetryRow[]>`
           select d.watch_group as "group", d.stream, d.lane, d.id, d.fence from plumbline.group_dead_letter d
           join plumbline.group_lane l on l.watch_group = d.watch_group and l.stream = d.stream and l.lane = d.lane
