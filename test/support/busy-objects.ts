@@ -7,7 +7,7 @@
 import * as v from 'valibot';
 import { defineKind, type Kind } from '#core/kind.ts';
 import { known } from '#core/reconcile/observation.ts';
-import type { OwnerReference } from '#core/resource.ts';
+import type { OwnerReference, ResourceObject } from '#core/resource.ts';
 import type { Actor, FencedThings, Things } from '#test/support/fenced-things.ts';
 import { type Context, probeKind, type Reconciling } from '#test/support/reconciling.ts';
 
@@ -35,7 +35,9 @@ export function busyKinds(things: Things): readonly Kind[] {
         kind: source,
         async map({ spec }, { list }) {
           const probes = await list(probe, 'acme');
-          return probes.flatMap(({ metadata }) => (metadata.name === spec?.['probe'] ? [{ uid: metadata.uid }] : []));
+          return probes
+            .filter(({ metadata }) => metadata.name === spec?.['probe'])
+            .map((each) => ({ uid: uidOf(each) }));
         },
       },
     ],
@@ -87,10 +89,15 @@ export async function makeBusy(world: Reconciling, run: () => Promise<unknown>):
   await world.delete('Probe', 'going');
 }
 
-function ownerOf(object: Awaited<ReturnType<Reconciling['get']>>): OwnerReference {
+function ownerOf(object: ResourceObject | undefined): OwnerReference {
   if (!object) throw new Error('the object that is to go is not there');
   const { apiVersion, kind, metadata } = object;
-  return { apiVersion, kind, name: metadata.name, uid: metadata.uid };
+  return { apiVersion, kind, name: metadata.name, uid: uidOf(object) };
+}
+
+function uidOf({ metadata }: ResourceObject): string {
+  if (metadata.uid === undefined) throw new Error('a stored object has a uid');
+  return metadata.uid;
 }
 
 /** What has come of them, without what differs from run to run. */
