@@ -16,6 +16,7 @@ import { prepareReconciling, type Reconciling, type TestDriver } from '#test/sup
 const LEASE_MS = 10_000;
 const BUDGET_MS = 30_000;
 const TIMEOUT_MS = 120_000;
+const OVERLAPPING_ROUNDS = 10;
 /** Of the steps that have been tried by their first time. */
 const SHARE = 0.2;
 const CALLS = [
@@ -96,6 +97,10 @@ async function judge(at: string): Promise<void> {
   expect(things.overlaps, at).toBe(0);
 }
 
+function passesBegun({ times }: Accident): number {
+  return times.get('things.begin asked') ?? 0;
+}
+
 /** How long the longest lease still holds, in milliseconds. */
 async function longestLeaseMs(): Promise<number> {
   const [row] = await world.sql<{ ms: number }[]>`
@@ -164,14 +169,16 @@ test(
       const at = `${step.name}, time ${step.time}`;
       await begin();
       const stop = new AbortController();
-      await run(
-        accidentAt(step, () => {
-          stop.abort();
-          return 'goes on';
-        }),
-        stop.signal,
-      );
+      let begun: number | undefined;
+      const accident = accidentAt(step, () => {
+        stop.abort();
+        begun = passesBegun(accident);
+        return 'goes on';
+      });
+      await run(accident, stop.signal);
       expect(await longestLeaseMs(), at).toBe(0);
+      // None acts once it was told.
+      if (begun !== undefined) expect(passesBegun(accident), at).toBe(begun);
       await runNext();
       await judge(at);
     }
@@ -179,6 +186,16 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test('runs that overlap do everything once between them', async () => {
+  for (let round = 0; round < OVERLAPPING_ROUNDS; round += 1) {
+    await begin();
+    await Promise.all([run(accidentAt(undefined, () => 'goes on')), runNext(), runNext()]);
+    expect(await whatCameOf(world, things)).toEqual(peace);
+    expect({ refused: things.refused, overlaps: things.overlaps }).toEqual({ refused: 0, overlaps: 0 });
+  }
+  await judgeLog();
+});
 
 test(
   'a run that loses its connections at any answer of the server leaves at most what the next one does',
