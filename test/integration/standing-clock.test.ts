@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
+import type { WorkQueue } from '#core/ports/work-queue.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { busyKinds, makeBusy, whatCameOf } from '#test/support/busy-objects.ts';
@@ -11,6 +12,7 @@ import { prepareReconciling, type Reconciling, type TestDriver } from '#test/sup
 import { standStill } from '#test/support/standing-clock.ts';
 
 const BUDGET_MS = 30_000;
+const SHORT_LEASE_MS = 200;
 
 let world: Reconciling;
 let driver: TestDriver;
@@ -76,6 +78,39 @@ test('a budget ends a run whose passes do nothing but compute', async () => {
   expect(passes).toBeLessThan(30);
   expect(await world.sql`select from plumbline.pass_lease where expires_at > clock_timestamp()`).toHaveLength(0);
 });
+
+test('who has computed for longer than its lease holds does not act any more', async () => {
+  await world.create('Probe', 'blue');
+  let hasActed = false;
+  const late = {
+    ...things.as('late'),
+    async read(): Promise<undefined> {
+      computeFor(2 * SHORT_LEASE_MS);
+    },
+    async put() {
+      hasActed = true;
+    },
+  };
+  const short = world.driver({ leaseMs: SHORT_LEASE_MS });
+  standStill();
+  const kinds = busyKinds(late);
+  expect(await run(BUDGET_MS, { ...short, kinds, queue: onceOnly(short.queue) })).toBe(1);
+  expect(hasActed).toBe(false);
+  expect(short.results).toEqual([{ controller: 'example.dev/probe', result: 'fenced' }]);
+});
+
+/** A queue that has something once. */
+function onceOnly(queue: WorkQueue): WorkQueue {
+  let hasClaimed = false;
+  return {
+    ...queue,
+    async claim(...args) {
+      const claimed = hasClaimed ? [] : await queue.claim(...args);
+      hasClaimed ||= claimed.length > 0;
+      return claimed;
+    },
+  };
+}
 
 test('a stream that cannot be published is left alone, and does not keep the run for ever', async () => {
   const outbox = postgresOutbox(driver.sql);
