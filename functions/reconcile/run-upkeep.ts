@@ -40,7 +40,7 @@ export async function runUpkeep(deps: UpkeepDeps, signal: AbortSignal): Promise<
   }
 }
 
-/** All of it once: what a scheduled function calls. */
+/** All of it once: what a scheduled function calls. Nothing is begun once the signal has aborted. */
 export async function doUpkeep(deps: UpkeepDeps, signal: AbortSignal): Promise<void> {
   for (const { deed } of choresOf(deps)) {
     if (signal.aborted) return;

@@ -1,10 +1,14 @@
 /** Scheduled runs whose time is over in the middle: they end, hold nothing, and the next one goes on. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { postgresLeases } from '#adapters/postgres/leases.ts';
+import { postgresOrphans } from '#adapters/postgres/orphans.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresRetention } from '#adapters/postgres/retention.ts';
+import type { WorkUpkeep } from '#core/ports/work-queue.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
+import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import {
   type Context,
   prepareReconciling,
@@ -134,6 +138,26 @@ describe('a run of passes', () => {
     expect(await count('due')).toBe(1);
     expect(await count('held')).toBe(0);
   });
+});
+
+test('housekeeping begins nothing more when its time is over', async () => {
+  const stop = new AbortController();
+  const begun: string[] = [];
+  const upkeep = Object.fromEntries(
+    Object.entries(driver.upkeep).map(([name, call]) => [
+      name,
+      async (...args: never[]) => {
+        begun.push(name);
+        if (name === 'fillItems') stop.abort();
+        return (call as (...given: never[]) => Promise<unknown>)(...args);
+      },
+    ]),
+  ) as unknown as WorkUpkeep;
+  const holder = 'test housekeeping';
+  const [leases, orphans] = [postgresLeases(driver.sql, holder), postgresOrphans(driver.sql)];
+  const onError = (error: unknown): void => expect.fail(String(error));
+  await doUpkeep({ ...driver, upkeep, leases, orphans, onError }, stop.signal);
+  expect(begun).toEqual(['reportAlive', 'fillItems']);
 });
 
 test('a run of the publisher finishes the batches that are under way, and the next one goes on behind them', async () => {
