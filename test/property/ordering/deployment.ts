@@ -4,7 +4,7 @@ import { postgresRetention } from '#adapters/postgres/retention.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import type { Target } from '#test/http/target.ts';
 import type { Child } from '#test/support/child.ts';
-import { startLocalInstance } from '#test/support/local-instance.ts';
+import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { startPgBouncer } from '#test/support/pgbouncer.ts';
 import { createServerLogin, runProgram, serverEnvironment, startServer } from '#test/support/server-process.ts';
 import { startTokenIssuer } from '#test/support/token-issuer.ts';
@@ -17,6 +17,8 @@ export interface Deployment {
   /** Processes that may be frozen for a moment. */
   readonly freezable: readonly Child[];
   readonly publishers: Publishers;
+  /** Events that workerd was seen to publish. */
+  readonly publishedAtEdge: number;
   stop(): Promise<void>;
 }
 
@@ -41,6 +43,7 @@ export function twoInstances(env: Readonly<Record<string, string>> = {}): Deploy
       isOne: false,
       freezable: servers.map((server) => server.process),
       publishers: { modes: ['resident', 'cron', 'resident'], databaseUrl },
+      publishedAtEdge: 0,
       async stop() {
         await Promise.all(servers.map((server) => server.stop()));
       },
@@ -60,6 +63,7 @@ export interface MixedOptions {
 export function mixed({ withEdge = false }: MixedOptions = {}): Deploy {
   return async (databaseUrl, sql) => {
     const stops: (() => Promise<unknown>)[] = [];
+    let publishedAtEdge = 0;
     const stop = async (): Promise<void> => {
       for (const each of stops.toReversed()) await each();
     };
@@ -97,6 +101,9 @@ export function mixed({ withEdge = false }: MixedOptions = {}): Deploy {
         isOne: true,
         freezable: nodes.map((node) => node.process),
         publishers: { modes: ['resident', 'cron', 'cron'], databaseUrl: pooler.url, directUrl },
+        get publishedAtEdge() {
+          return publishedAtEdge;
+        },
         stop,
       };
     }
@@ -105,7 +112,11 @@ export function mixed({ withEdge = false }: MixedOptions = {}): Deploy {
       const edge = await startLocalInstance({ program: EDGE, databaseUrl, env, token });
       stops.push(() => edge.stop());
       const ending = new AbortController();
-      const cron = runCron(`${edge.baseUrl}/cdn-cgi/local/scheduled`, ending.signal);
+      const cron = runCron(
+        edge,
+        ending.signal,
+        (published) => (publishedAtEdge = Math.max(publishedAtEdge, published)),
+      );
       stops.push(async () => {
         ending.abort();
         await cron;
@@ -117,12 +128,22 @@ export function mixed({ withEdge = false }: MixedOptions = {}): Deploy {
 
 const CRON_EVERY_MS = 2_000;
 
-/** More often than any platform does. Its connections are cut by tests too; what fails comes again. */
-async function runCron(url: string, signal: AbortSignal): Promise<void> {
+/** More often than any platform does. Connections of the edge are cut by tests too; what fails comes again. */
+async function runCron(
+  { baseUrl, opsUrl }: LocalInstance,
+  signal: AbortSignal,
+  onPublished: (events: number) => void,
+): Promise<void> {
   while (!signal.aborted) {
-    await fetch(url, { signal })
-      .then((answer) => answer.text())
-      .catch(() => undefined);
+    const metrics = await Promise.all([textOf(`${opsUrl}/metrics`), textOf(`${baseUrl}/cdn-cgi/local/scheduled`)]);
+    onPublished(Number(/^plumbline_published_events_total (\d+)$/m.exec(metrics[0])?.[1] ?? 0));
     await new Promise((resolve) => setTimeout(resolve, CRON_EVERY_MS));
+  }
+
+  async function textOf(url: string): Promise<string> {
+    return fetch(url, { signal }).then(
+      (answer) => answer.text(),
+      () => '',
+    );
   }
 }

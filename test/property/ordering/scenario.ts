@@ -40,6 +40,8 @@ export interface ScenarioReport {
   /** By all watchers together. */
   readonly received: number;
   readonly connections: number;
+  /** Events that workerd was seen to publish. */
+  readonly publishedAtEdge: number;
   readonly chaos: ChaosReport;
 }
 
@@ -59,7 +61,7 @@ export async function runScenario(options: ScenarioOptions): Promise<ScenarioRep
     deployment = await deploy(database.url, sql);
     if (options.sabotage !== undefined) await sql.unsafe(options.sabotage);
     await createTenants(sql, TENANTS);
-    return await play(options, database.url, sql, deployment);
+    return { ...(await play(options, database.url, sql, deployment)), publishedAtEdge: deployment.publishedAtEdge };
   } finally {
     await deployment?.stop();
     await sql.end({ timeout: 5 });
@@ -76,7 +78,7 @@ async function play(
   databaseUrl: string,
   sql: Sql,
   { servers, isOne, freezable, publishers }: Deployment,
-): Promise<ScenarioReport> {
+): Promise<Omit<ScenarioReport, 'publishedAtEdge'>> {
   const random = seededRandom(seed);
   const ledger = createLedger();
   const followers = createFollowers({ servers, roam: isOne, tenants: TENANTS, random: random.fork() });
