@@ -1,4 +1,7 @@
-/** One whole run of servers and publishers, resident and scheduled, that are killed; writers; watchers that come and go; and the verdict. */
+/**
+ * One whole run of servers, publishers, resident and scheduled, that are killed, writers, and watchers that come and go;
+ * and the verdict.
+ */
 
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import type { Target } from '#test/http/target.ts';
