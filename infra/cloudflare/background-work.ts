@@ -31,6 +31,8 @@ const STATEMENT_TIMEOUT_MS = 15_000;
 const PUBLISH_BUDGET_MS = 25_000;
 /** No pass is begun later: the next cron finds the leases free. */
 const RECONCILE_BUDGET_MS = 25_000;
+/** What is left then of the housekeeping is the next cron's. */
+const UPKEEP_BUDGET_MS = 25_000;
 const CHECK_TIMEOUT_MS = 2_000;
 
 export interface BackgroundWorkOptions {
@@ -116,7 +118,7 @@ export function createBackgroundWork({
     },
     async upkeep() {
       await maintainLog(logUpkeep(pools.publish, edge.config));
-      await doUpkeep(upkeepDeps(options), new AbortController().signal);
+      await doUpkeep(upkeepDeps(options), AbortSignal.timeout(UPKEEP_BUDGET_MS));
     },
     readiness: () =>
       Promise.all(localReadiness(pools.publish, reports.lastFailure).map((check) => runCheck(check, CHECK_TIMEOUT_MS))),
