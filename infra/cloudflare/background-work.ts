@@ -6,18 +6,20 @@ import { type CheckResult, runCheck } from '#adapters/node/readiness.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
-import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
+import type { TopicAdmin } from '#core/ports/topics.ts';
 import { type PublishDeps, publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
+import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import type { Metric } from '#infra/cloudflare/watch-shard.ts';
+import type { InstanceLog } from '#infra/local/event-log.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
@@ -35,7 +37,7 @@ const CHECK_TIMEOUT_MS = 2_000;
 
 export interface BackgroundWorkOptions {
   readonly edge: EdgeConfig;
-  readonly kindsOver: (sql: Sql) => KindRegistry;
+  readonly kindsOver: (sql: Sql, topicAdmin?: TopicAdmin) => KindRegistry;
   readonly logger: Logger;
   /** Told what was published. */
   readonly onNews: (notices: readonly Notice[]) => void;
@@ -53,13 +55,14 @@ export interface BackgroundWork {
   close(): Promise<void>;
 }
 
-export function createBackgroundWork({
+/** @throws {StatusError} ServiceUnavailable when the database is away, or has another log. */
+export async function openBackgroundWork({
   edge,
   kindsOver,
   logger,
   onNews,
   onPass,
-}: BackgroundWorkOptions): BackgroundWork {
+}: BackgroundWorkOptions): Promise<BackgroundWork> {
   const pool = (name: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
       applicationName: `plumbline edge ${name}`,
@@ -71,7 +74,8 @@ export function createBackgroundWork({
   const metrics = createOwnMetrics(() => readOutboxState(pools.publish));
   createGroupMetrics(metrics.registry, () => readGroupTotals(pools.publish));
   const reports = createPublisherReports(metrics, logger);
-  const kinds = kindsOver(pools.reconcile).all;
+  const eventLog = await openLog();
+  const kinds = kindsOver(pools.reconcile, eventLog.topicAdmin).all;
   const options = {
     config: edge.config,
     databaseUrl: edge.databaseUrl(),
@@ -98,7 +102,7 @@ export function createBackgroundWork({
   return {
     async publish() {
       const ports: PublishDeps = {
-        outbox: postgresOutbox(pools.publish),
+        outbox: eventLog.outbox,
         ...reports,
         onPublished(stream, count) {
           reports.onPublished(stream, count);
@@ -108,6 +112,7 @@ export function createBackgroundWork({
           ]);
         },
       };
+      await eventLog.prepare(false);
       await publishOnce(ports, AbortSignal.timeout(PUBLISH_BUDGET_MS));
     },
     async reconcile() {
@@ -115,6 +120,7 @@ export function createBackgroundWork({
       return passes.queue.nextDueMs(kinds.flatMap(({ controllers }) => controllers.map(({ id }) => id)));
     },
     async upkeep() {
+      await eventLog.prepare();
       await maintainLog(logUpkeep(pools.publish, edge.config));
       await doUpkeep(upkeepDeps(options), new AbortController().signal);
     },
@@ -122,7 +128,27 @@ export function createBackgroundWork({
       Promise.all(localReadiness(pools.publish, reports.lastFailure).map((check) => runCheck(check, CHECK_TIMEOUT_MS))),
     metrics: () => metrics.registry.getMetricsAsJSON(),
     async close() {
-      await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
+      await eventLog.close();
+      await endPools();
     },
   };
+
+  async function openLog(): Promise<InstanceLog> {
+    const { publish } = pools;
+    try {
+      return await openOwnLog({
+        config: edge.config,
+        logger,
+        pools: { watch: publish, publish, ops: publish },
+        reports,
+      });
+    } catch (error) {
+      await endPools();
+      throw error;
+    }
+  }
+
+  async function endPools(): Promise<void> {
+    await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
+  }
 }

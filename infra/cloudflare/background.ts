@@ -7,7 +7,7 @@
 import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
-import { createBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
+import { openBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
 import { onceMore } from '#infra/cloudflare/once-more.ts';
 import type { Metric } from '#infra/cloudflare/watch-shard.ts';
@@ -21,7 +21,7 @@ export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
   readonly #publish = onceMore(() => this.#with((work) => work.publish()));
   readonly #reconcile = onceMore(() => this.#with((work) => this.#reconcileWith(work)));
-  #work: BackgroundWork | undefined;
+  #work: Promise<BackgroundWork> | undefined;
   #users = 0;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
@@ -62,7 +62,7 @@ export class Background extends DurableObject<typeof bindings> {
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {
     clearTimeout(this.#closing);
     this.#users += 1;
-    this.#work ??= createBackgroundWork({
+    this.#work ??= openBackgroundWork({
       edge,
       kindsOver,
       logger,
@@ -74,16 +74,16 @@ export class Background extends DurableObject<typeof bindings> {
     });
     const work = this.#work;
     try {
-      return await use(work);
+      return await use(await work);
     } finally {
       this.#users -= 1;
       if (this.#users === 0) this.#closing = setTimeout(() => this.#close(work), LINGER_MS);
     }
   }
 
-  #close(work: BackgroundWork): void {
+  #close(work: Promise<BackgroundWork>): void {
     this.#work = undefined;
-    void work.close();
+    void work.then((opened) => opened.close(), () => undefined);
   }
 
   async #tell(notices: readonly Notice[]): Promise<void> {

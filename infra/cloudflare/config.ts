@@ -79,13 +79,10 @@ function readShared(
 ): Pick<EdgeConfig, 'config' | 'issuer'> | readonly string[] {
   try {
     const config = readConfig(variables, { isTerminal: false });
-    const { kafka, issuer } = config;
-    if (issuer && !kafka) return { config, issuer };
-    return [
-      ...(kafka ? ['EVENT_LOG is "kafka"; allowed on workerd: postgres'] : []),
-      // There is no development key to fall back to.
-      ...(issuer ? [] : ISSUER_VARIABLES.map((name) => `${name} is not bound`)),
-    ];
+    const { issuer } = config;
+    if (issuer) return { config, issuer };
+    // There is no development key to fall back to.
+    return ISSUER_VARIABLES.map((name) => `${name} is not bound`);
   } catch (error) {
     return [messageOf(error)];
   }

@@ -7,7 +7,6 @@ import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
 import { connect, type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
-import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
@@ -23,8 +22,10 @@ import { createWatch } from '#functions/watch/handler.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import { openHub } from '#infra/local/hub.ts';
 import { openLimits } from '#infra/local/limits.ts';
+import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { remoteIssuer } from '#infra/local/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -96,7 +97,15 @@ export async function openWatchInstance({
     const ackTokens = createAckTokens(box);
     const groups = postgresWatchGroups(pools.groups);
     const streams = postgresStreams(pools.watch);
-    const log = postgresEventLog(pools.watch);
+    const { watch } = pools;
+    const eventLog = await openOwnLog({
+      config: edge.config,
+      logger,
+      pools: { watch, publish: watch, ops: watch },
+      reports: createPublisherReports(metrics, logger),
+    });
+    lifetime.signal.addEventListener('abort', () => void eventLog.close(), { once: true });
+    const { log } = eventLog;
     const hub = openHub(
       { log, streams, cursors, groups, ackTokens, blocks, places: limits.places, trustsKey: issuer.trustsKey },
       { logger, alarm: (fields, message) => logger.error(fields, message), metrics, groupMetrics },

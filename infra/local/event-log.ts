@@ -3,12 +3,12 @@
  * it: some 100 ms and 36 MiB.
  */
 
-import type { Logger } from 'pino';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import type { WantedLog } from '#adapters/postgres/log-choice.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import type { EventLog } from '#core/ports/event-log.ts';
+import type { Logger } from '#core/ports/logger.ts';
 import type { Outbox } from '#core/ports/outbox.ts';
 import type { TopicAdmin } from '#core/ports/topics.ts';
 import type { Config } from '#infra/local/config.ts';
@@ -22,8 +22,12 @@ export interface InstanceLog {
   readonly outbox: Outbox;
   /** For those who take streams away; absent in PostgreSQL. */
   readonly topicAdmin?: TopicAdmin;
-  /** Prepares what is to be published into, once: what a scheduled publisher does first. */
-  prepare(): Promise<void>;
+  /**
+   * Prepares what is to be published into, once: what a scheduled publisher does first.
+   * @param withInspection also looks whether what there is already is still what it was. @default true
+   * @returns false when something is left to be done, soon.
+   */
+  prepare(withInspection?: boolean): Promise<boolean>;
   /** Does so until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -60,7 +64,7 @@ function inPostgres({ pools }: InstanceLogOptions): InstanceLog {
   return {
     log: postgresEventLog(pools.watch),
     outbox: postgresOutbox(pools.publish),
-    prepare: async () => undefined,
+    prepare: async () => true,
     run: async () => undefined,
     close: async () => undefined,
   };

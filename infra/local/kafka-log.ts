@@ -1,7 +1,6 @@
 /** The event log of an instance in Kafka. */
 
 import { randomUUID } from 'node:crypto';
-import type { Logger } from 'pino';
 import type { KafkaSettings } from '#adapters/kafka/client/client.ts';
 import { checkCluster } from '#adapters/kafka/cluster-check.ts';
 import { kafkaEventLog } from '#adapters/kafka/event-log.ts';
@@ -11,6 +10,7 @@ import { postgresLogIndex } from '#adapters/postgres/log-index.ts';
 import { postgresManifests } from '#adapters/postgres/manifests.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresTopics } from '#adapters/postgres/topics.ts';
+import type { Logger } from '#core/ports/logger.ts';
 import { keepTopics, type KeepTopicsDeps, runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { manifestOutbox } from '#functions/publish/manifest-outbox.ts';
 import type { InstanceLog, InstanceLogOptions } from '#infra/local/event-log.ts';
@@ -48,8 +48,9 @@ export function openKafkaLog(kafka: KafkaConfig, { config, logger, pools, report
       topics,
       onTopicLost: reports.onTopicLost,
     }),
-    async prepare() {
-      await keepTopics(keeping);
+    async prepare(withInspection) {
+      const { isProvisioned, isSound } = await keepTopics(keeping, withInspection);
+      return isProvisioned && isSound;
     },
     run: (signal) => runTopicKeeper(keeping, signal),
     async close() {
