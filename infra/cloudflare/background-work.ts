@@ -16,6 +16,7 @@ import { type PublishDeps, publishOnce } from '#functions/publish/publish-once.t
 import { maintainLog } from '#functions/publish/run-retention.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
+import { brokerSockets } from '#infra/cloudflare/broker-sockets.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
 import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import type { Metric } from '#infra/cloudflare/watch-shard.ts';
@@ -141,6 +142,7 @@ export async function openBackgroundWork({
         logger,
         pools: { watch: publish, publish, ops: publish },
         reports,
+        openSocket: brokerSockets(edge.kafkaRelays, 'background'),
       });
     } catch (error) {
       await endPools();

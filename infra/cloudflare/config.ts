@@ -7,6 +7,7 @@ import * as v from 'valibot';
 import { type Bindings, readBindings } from '#adapters/workers/bindings.ts';
 import type { Audience } from '#core/identity.ts';
 import type { Background } from '#infra/cloudflare/background.ts';
+import type { KafkaRelay } from '#infra/cloudflare/kafka-relay.ts';
 import type { WatchShard } from '#infra/cloudflare/watch-shard.ts';
 import { type Config, readConfig } from '#infra/local/config.ts';
 import { type IssuerConfig, ISSUER_VARIABLES } from '#infra/local/issuer-variables.ts';
@@ -15,7 +16,7 @@ import { messageOf, StartError } from '#infra/local/start-error.ts';
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;
 
-export interface EdgeConfig extends Bindings<WatchShard, Background> {
+export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay> {
   readonly config: Config;
   readonly issuer: IssuerConfig;
   /** With its port, where that is not 443: what is asked of it is for controllers. */
@@ -27,7 +28,7 @@ export interface EdgeConfig extends Bindings<WatchShard, Background> {
 
 /** @throws {StartError} with one line per binding that is missing or wrong. */
 export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConfig {
-  const bindings = readBindings<WatchShard, Background>(env);
+  const bindings = readBindings<WatchShard, Background, KafkaRelay>(env);
   const texts = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const variables = Object.fromEntries(texts);
   const own = v.safeParse(OwnVariables, variables);

@@ -21,6 +21,7 @@ import type { Logger } from '#core/ports/logger.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
+import { brokerSockets } from '#infra/cloudflare/broker-sockets.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
 import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import { openHub } from '#infra/local/hub.ts';
@@ -42,6 +43,8 @@ export interface WatchInstanceOptions {
   readonly edge: EdgeConfig;
   readonly kindsOver: (sql: Sql) => KindRegistry;
   readonly logger: Logger;
+  /** The shard's. */
+  readonly name: string;
   readonly notices: Notices;
 }
 
@@ -59,11 +62,12 @@ export async function openWatchInstance({
   edge,
   kindsOver,
   logger,
+  name,
   notices,
 }: WatchInstanceOptions): Promise<WatchInstance> {
-  const pool = (name: string, maxConnections: number): Sql =>
+  const pool = (use: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
-      applicationName: `plumbline edge ${name}`,
+      applicationName: `plumbline edge ${use}`,
       pooler: 'preparing',
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
@@ -103,6 +107,7 @@ export async function openWatchInstance({
       logger,
       pools: { watch, publish: watch, ops: watch },
       reports: createPublisherReports(metrics, logger),
+      openSocket: brokerSockets(edge.kafkaRelays, name),
     });
     lifetime.signal.addEventListener('abort', () => void eventLog.close(), { once: true });
     const { log } = eventLog;

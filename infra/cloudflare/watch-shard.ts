@@ -53,7 +53,7 @@ export class WatchShard extends DurableObject<typeof bindings> {
     if (this.#opening) return this.#opening;
     const name = this.ctx.id.name ?? '';
     const notices = createNotices();
-    const opening = openWatchInstance({ edge, kindsOver, logger: logger.child({ shard: name }), notices });
+    const opening = openWatchInstance({ edge, kindsOver, logger: logger.child({ shard: name }), name, notices });
     this.#opening = opening;
     this.#notices = notices;
     opening.catch(() => this.#forget());

@@ -3,6 +3,7 @@
  * it: some 100 ms and 36 MiB.
  */
 
+import type { OpenSocket } from '#adapters/kafka/client/sockets.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import type { WantedLog } from '#adapters/postgres/log-choice.ts';
@@ -39,6 +40,8 @@ export interface InstanceLogOptions {
   /** Those of `publish` and `ops` see all tenants. */
   readonly pools: { readonly watch: Sql; readonly publish: Sql; readonly ops: Sql };
   readonly reports: Pick<PublisherReports, 'onTopicLost' | 'onTopicError'>;
+  /** How connections to Kafka's brokers are made. @default as Node does */
+  readonly openSocket?: OpenSocket;
 }
 
 /** Which log the configuration wants, once it is sure that it can be had. @throws {StartError} with the reason. */

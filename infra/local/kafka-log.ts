@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { KafkaSettings } from '#adapters/kafka/client/client.ts';
+import type { OpenSocket } from '#adapters/kafka/client/sockets.ts';
 import { checkCluster } from '#adapters/kafka/cluster-check.ts';
 import { kafkaEventLog } from '#adapters/kafka/event-log.ts';
 import { kafkaEventWriter } from '#adapters/kafka/event-writer.ts';
@@ -17,14 +18,17 @@ import type { InstanceLog, InstanceLogOptions } from '#infra/local/event-log.ts'
 import type { KafkaConfig } from '#infra/local/kafka-variables.ts';
 
 /** The id of the cluster, once it is sure that it can be used. @throws {Error} with the reason, in one sentence. */
-export async function findCluster(kafka: KafkaConfig, logger: Logger): Promise<string> {
-  const { clusterId } = await checkCluster(settingsOf(kafka), { topicPrefix: kafka.topicPrefix, logger });
+export async function findCluster(kafka: KafkaConfig, logger: Logger, openSocket?: OpenSocket): Promise<string> {
+  const { clusterId } = await checkCluster(settingsOf(kafka, openSocket), { topicPrefix: kafka.topicPrefix, logger });
   return clusterId;
 }
 
 /** Needs no broker to be there. */
-export function openKafkaLog(kafka: KafkaConfig, { config, logger, pools, reports }: InstanceLogOptions): InstanceLog {
-  const settings = settingsOf(kafka);
+export function openKafkaLog(
+  kafka: KafkaConfig,
+  { config, logger, pools, reports, openSocket }: InstanceLogOptions,
+): InstanceLog {
+  const settings = settingsOf(kafka, openSocket);
   // What retention took is gone for all tenants: it is noted by who sees them all.
   const { advanceStart } = postgresLogIndex(pools.ops);
   const log = kafkaEventLog({ settings, logger, index: { ...postgresLogIndex(pools.watch), advanceStart } });
@@ -59,6 +63,6 @@ export function openKafkaLog(kafka: KafkaConfig, { config, logger, pools, report
   };
 }
 
-function settingsOf({ brokers, ssl, sasl }: KafkaConfig): KafkaSettings {
-  return { brokers, ssl, sasl, clientId: 'plumbline' };
+function settingsOf({ brokers, ssl, sasl }: KafkaConfig, openSocket: OpenSocket | undefined): KafkaSettings {
+  return { brokers, ssl, sasl, clientId: 'plumbline', openSocket };
 }

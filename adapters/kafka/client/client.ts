@@ -7,7 +7,7 @@
 
 import { Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
 import { fixKafkajs } from '#adapters/kafka/fixes/kafkajs-fixes.ts';
-import type { Sockets } from '#adapters/kafka/client/sockets.ts';
+import type { OpenSocket, Sockets } from '#adapters/kafka/client/sockets.ts';
 import type { Logger } from '#core/ports/logger.ts';
 
 export type SaslMechanism = 'plain' | 'scram-sha-256' | 'scram-sha-512';
@@ -26,6 +26,8 @@ export interface KafkaSettings {
     | undefined;
   /** What the brokers know us by, in their logs and quotas. */
   readonly clientId: string;
+  /** How connections are made. @default over TCP, and TLS, of Node's */
+  readonly openSocket?: OpenSocket | undefined;
 }
 
 export interface ClientOptions {

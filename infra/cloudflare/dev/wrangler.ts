@@ -127,7 +127,7 @@ async function writeEntry(directory: string, kindsModule: string): Promise<strin
     [
       `import kinds from ${JSON.stringify(kinds)};`,
       `import { serveKinds } from ${JSON.stringify(INSTALLATION)};`,
-      `export { Background, default, WatchShard } from ${JSON.stringify(WORKER)};`,
+      `export { Background, default, KafkaRelay, WatchShard } from ${JSON.stringify(WORKER)};`,
       'serveKinds(kinds);\n',
     ].join('\n'),
   );
