@@ -83,7 +83,10 @@ export class Background extends DurableObject<typeof bindings> {
 
   #close(work: Promise<BackgroundWork>): void {
     this.#work = undefined;
-    void work.then((opened) => opened.close(), () => undefined);
+    void work.then(
+      (opened) => opened.close(),
+      () => undefined,
+    );
   }
 
   async #tell(notices: readonly Notice[]): Promise<void> {

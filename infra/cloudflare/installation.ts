@@ -34,8 +34,5 @@ export function serveKinds(kinds: readonly Kind[]): void {
 export function kindsOver(sql: Sql, topicAdmin?: TopicAdmin): KindRegistry {
   // A database behind a pooler has no room for those that are managed: they lie on servers that were named.
   const config = { ...edge.config, databaseUrl: edge.databaseUrl() };
-  return createKindRegistry([
-    ...shippedKinds({ config, databaseUrl: edge.databaseUrl(), sql, topicAdmin }),
-    ...own,
-  ]);
+  return createKindRegistry([...shippedKinds({ config, databaseUrl: edge.databaseUrl(), sql, topicAdmin }), ...own]);
 }
