@@ -2,25 +2,24 @@
 
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
-import { type CheckResult, runCheck } from '#adapters/node/readiness.ts';
+import { type CheckResult, type ReadinessCheck, runCheck } from '#adapters/node/readiness.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
+import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { TopicAdmin } from '#core/ports/topics.ts';
-import { type PublishDeps, publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
-import { brokerSockets } from '#infra/cloudflare/broker-sockets.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
-import { openOwnLog } from '#infra/cloudflare/own-log.ts';
+import { type Again, createLogWork } from '#infra/cloudflare/log-work.ts';
+import { type OwnLog, openOwnLog } from '#infra/cloudflare/own-log.ts';
 import type { Metric } from '#infra/cloudflare/watch-shard.ts';
-import type { InstanceLog } from '#infra/local/event-log.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
@@ -30,8 +29,6 @@ import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
 const PUBLISH_CONNECTIONS = 1;
 const RECONCILE_CONNECTIONS = 2;
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** No batch is begun later: the next kick or cron goes on. */
-const PUBLISH_BUDGET_MS = 25_000;
 /** No pass is begun later: the next cron finds the leases free. */
 const RECONCILE_BUDGET_MS = 25_000;
 const CHECK_TIMEOUT_MS = 2_000;
@@ -42,12 +39,14 @@ export interface BackgroundWorkOptions {
   readonly logger: Logger;
   /** Told what was published. */
   readonly onNews: (notices: readonly Notice[]) => void;
-  /** A pass has ended, and may have written. */
-  readonly onPass: () => void;
+  /** There may be something to publish: a pass has ended, which may have written, or a topic was made. */
+  readonly onWritten: () => void;
 }
 
 export interface BackgroundWork {
-  publish(): Promise<void>;
+  publish(): Promise<Again>;
+  /** Makes topics what they should be, when there are any. */
+  keepTopics(): Promise<Again>;
   /** Returns in how many milliseconds something is due; undefined: nothing is. */
   reconcile(): Promise<number | undefined>;
   upkeep(): Promise<void>;
@@ -62,7 +61,7 @@ export async function openBackgroundWork({
   kindsOver,
   logger,
   onNews,
-  onPass,
+  onWritten,
 }: BackgroundWorkOptions): Promise<BackgroundWork> {
   const pool = (name: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
@@ -76,6 +75,8 @@ export async function openBackgroundWork({
   createGroupMetrics(metrics.registry, () => readGroupTotals(pools.publish));
   const reports = createPublisherReports(metrics, logger);
   const eventLog = await openLog();
+  const pending = postgresOutbox(pools.publish);
+  const logWork = createLogWork({ eventLog, pending, reports, onNews, onTopics: onWritten });
   const kinds = kindsOver(pools.reconcile, eventLog.topicAdmin).all;
   const options = {
     config: edge.config,
@@ -96,37 +97,25 @@ export async function openBackgroundWork({
       ...deps.reports,
       onPass(...args: Parameters<NonNullable<typeof deps.reports>['onPass']>) {
         deps.reports?.onPass(...args);
-        onPass();
+        onWritten();
       },
     },
   };
   return {
-    async publish() {
-      const ports: PublishDeps = {
-        outbox: eventLog.outbox,
-        ...reports,
-        onPublished(stream, count) {
-          reports.onPublished(stream, count);
-          onNews([
-            { channel: 'plumbline_event_log', payload: String(stream) },
-            { channel: 'plumbline_stream', payload: '' },
-          ]);
-        },
-      };
-      await eventLog.prepare(false);
-      await publishOnce(ports, AbortSignal.timeout(PUBLISH_BUDGET_MS));
-    },
+    publish: logWork.publish,
+    keepTopics: logWork.keepTopics,
     async reconcile() {
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });
       return passes.queue.nextDueMs(kinds.flatMap(({ controllers }) => controllers.map(({ id }) => id)));
     },
     async upkeep() {
-      await eventLog.prepare();
       await maintainLog(logUpkeep(pools.publish, edge.config));
       await doUpkeep(upkeepDeps(options), new AbortController().signal);
     },
-    readiness: () =>
-      Promise.all(localReadiness(pools.publish, reports.lastFailure).map((check) => runCheck(check, CHECK_TIMEOUT_MS))),
+    readiness() {
+      const checks = [...localReadiness(pools.publish, reports.lastFailure), brokersCheck(eventLog)];
+      return Promise.all(checks.map((check) => runCheck(check, CHECK_TIMEOUT_MS)));
+    },
     metrics: () => metrics.registry.getMetricsAsJSON(),
     async close() {
       await eventLog.close();
@@ -134,16 +123,9 @@ export async function openBackgroundWork({
     },
   };
 
-  async function openLog(): Promise<InstanceLog> {
-    const { publish } = pools;
+  async function openLog(): Promise<OwnLog> {
     try {
-      return await openOwnLog({
-        config: edge.config,
-        logger,
-        pools: { watch: publish, publish, ops: publish },
-        reports,
-        openSocket: brokerSockets(edge.kafkaRelays, 'background'),
-      });
+      return await openOwnLog({ edge, logger, sql: pools.publish, reports, owner: 'background' });
     } catch (error) {
       await endPools();
       throw error;
@@ -153,4 +135,9 @@ export async function openBackgroundWork({
   async function endPools(): Promise<void> {
     await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
   }
+}
+
+/** Other hosts have looked before they start. */
+function brokersCheck(log: OwnLog): ReadinessCheck {
+  return { name: 'event log', check: () => log.assertBrokers() };
 }

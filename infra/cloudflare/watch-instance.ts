@@ -21,7 +21,6 @@ import type { Logger } from '#core/ports/logger.ts';
 import { createWatch } from '#functions/watch/handler.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
-import { brokerSockets } from '#infra/cloudflare/broker-sockets.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
 import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import { openHub } from '#infra/local/hub.ts';
@@ -101,14 +100,8 @@ export async function openWatchInstance({
     const ackTokens = createAckTokens(box);
     const groups = postgresWatchGroups(pools.groups);
     const streams = postgresStreams(pools.watch);
-    const { watch } = pools;
-    const eventLog = await openOwnLog({
-      config: edge.config,
-      logger,
-      pools: { watch, publish: watch, ops: watch },
-      reports: createPublisherReports(metrics, logger),
-      openSocket: brokerSockets(edge.kafkaRelays, name),
-    });
+    const reports = createPublisherReports(metrics, logger);
+    const eventLog = await openOwnLog({ edge, logger, sql: pools.watch, reports, owner: name });
     lifetime.signal.addEventListener('abort', () => void eventLog.close(), { once: true });
     const { log } = eventLog;
     const hub = openHub(

@@ -11,7 +11,9 @@ import { postgresLogIndex } from '#adapters/postgres/log-index.ts';
 import { postgresManifests } from '#adapters/postgres/manifests.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresTopics } from '#adapters/postgres/topics.ts';
+import type { EventWriter } from '#core/ports/event-writer.ts';
 import type { Logger } from '#core/ports/logger.ts';
+import type { TopicAdmin } from '#core/ports/topics.ts';
 import { keepTopics, type KeepTopicsDeps, runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { manifestOutbox } from '#functions/publish/manifest-outbox.ts';
 import type { InstanceLog, InstanceLogOptions } from '#infra/local/event-log.ts';
@@ -26,7 +28,7 @@ export async function findCluster(kafka: KafkaConfig, logger: Logger, openSocket
 /** Needs no broker to be there. */
 export function openKafkaLog(
   kafka: KafkaConfig,
-  { config, logger, pools, reports, openSocket }: InstanceLogOptions,
+  { config, logger, pools, reports, openSocket, beforeChanges }: InstanceLogOptions,
 ): InstanceLog {
   const settings = settingsOf(kafka, openSocket);
   // What retention took is gone for all tenants: it is noted by who sees them all.
@@ -36,7 +38,7 @@ export function openKafkaLog(
   const topics = postgresTopics(pools.publish);
   const keeping: KeepTopicsDeps = {
     topics,
-    admin: kafkaTopicAdmin({ settings, logger }),
+    admin: guardedAdmin(kafkaTopicAdmin({ settings, logger }), beforeChanges),
     index: postgresLogIndex(pools.publish),
     defaults: { retentionMs: config.eventRetentionHours * 3_600_000, retentionBytes: undefined },
     onLost: reports.onTopicLost,
@@ -48,19 +50,33 @@ export function openKafkaLog(
     outbox: manifestOutbox({
       outbox: postgresOutbox(pools.publish),
       manifests: postgresManifests(pools.publish, randomUUID()),
-      writer,
+      writer: guardedWriter(writer, beforeChanges),
       topics,
       onTopicLost: reports.onTopicLost,
     }),
-    async prepare(withInspection) {
-      const { isProvisioned, isSound } = await keepTopics(keeping, withInspection);
-      return isProvisioned && isSound;
-    },
+    prepare: (withInspection) => keepTopics(keeping, withInspection),
     run: (signal) => runTopicKeeper(keeping, signal),
     async close() {
       await Promise.all([log.close(), writer.close()]);
     },
   };
+}
+
+type Guard = InstanceLogOptions['beforeChanges'];
+
+/** Also what it tells may lead to changes. */
+function guardedAdmin(admin: TopicAdmin, guard: Guard): TopicAdmin {
+  if (!guard) return admin;
+  return {
+    ensure: (...args) => guard().then(() => admin.ensure(...args)),
+    remove: (...args) => guard().then(() => admin.remove(...args)),
+    extents: (...args) => guard().then(() => admin.extents(...args)),
+  };
+}
+
+function guardedWriter(writer: EventWriter, guard: Guard): EventWriter {
+  if (!guard) return writer;
+  return { append: (...args) => guard().then(() => writer.append(...args)) };
 }
 
 function settingsOf({ brokers, ssl, sasl }: KafkaConfig, openSocket: OpenSocket | undefined): KafkaSettings {
