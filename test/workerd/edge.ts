@@ -15,6 +15,8 @@ import { createTestDatabase } from '#test/support/postgres-server.ts';
 export interface Edge extends Deployment {
   /** Of the superuser. */
   readonly databaseUrl: string;
+  /** Of `npm run edge` itself; workerd is a grandchild. */
+  readonly pid: number;
   /** What it logged lately. */
   log(): string;
   stop(): Promise<void>;
@@ -57,6 +59,7 @@ export async function startEdge(variables: Readonly<Record<string, string>> = {}
   return {
     ...(await deploymentIn(dataDir)),
     databaseUrl: database.url,
+    pid: instance.process.pid,
     log: () => instance.log(),
     async stop(): Promise<void> {
       await instance.stop();

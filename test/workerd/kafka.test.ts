@@ -1,0 +1,133 @@
+/** What is peculiar to a log in Kafka on workerd: what carries events, who tries again, and what a start refuses. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { connect, type Sql } from '#adapters/postgres/client.ts';
+import type { Kafka } from '#infra/kafka/kafka-server.ts';
+import { expectDelivered } from '#test/fault/delivery.ts';
+import { untilReadiness } from '#test/fault/expectations.ts';
+import { type ResumingWatcher, startResumingWatcher } from '#test/fault/resuming-watcher.ts';
+import { makeTenant } from '#test/fault/tenant.ts';
+import { startWriters } from '#test/fault/writers.ts';
+import { clientOf } from '#test/http/client.ts';
+import { TENANTS } from '#test/http/resource-api/world.ts';
+import type { Target } from '#test/http/target.ts';
+import { describeKafka, startTestKafka } from '#test/support/kafka.ts';
+import { readTopic } from '#test/support/kafka-events.ts';
+import { type Edge, noWorkerd, startEdge } from '#test/workerd/edge.ts';
+import { killWorker } from '#test/workerd/workerd-process.ts';
+
+const START_MS = 180_000;
+const RESTART_LIMIT_MS = 60_000;
+const NODES = 3;
+
+describe.skipIf(noWorkerd)('on workerd', () => {
+  describeKafka('with the log in Kafka', () => {
+    let kafka: Kafka;
+    let edge: Edge;
+    let sql: Sql;
+    let target: Target;
+    let watchers: ResumingWatcher[] = [];
+    const baseUrl = (): string => target.baseUrl;
+
+    beforeAll(async () => {
+      kafka = await startTestKafka({ nodes: NODES });
+      edge = await startEdge({ EVENT_LOG: 'kafka', KAFKA_BROKERS: kafka.brokers.join(',') });
+      target = edge.targets.public;
+      sql = connect(edge.databaseUrl, { applicationName: 'test' });
+    }, START_MS);
+
+    afterEach(async () => {
+      await Promise.all(watchers.map((watcher) => watcher.stop()));
+      watchers = [];
+    });
+
+    afterAll(async () => {
+      await sql?.end();
+      await edge?.stop();
+      await kafka?.stop();
+    });
+
+    function watch(token: string, tenants: string): ResumingWatcher {
+      const watcher = startResumingWatcher({ baseUrl, token, tenants });
+      watchers.push(watcher);
+      return watcher;
+    }
+
+    test('what a watcher is sent lies in the topic of its tenant, and not in the database', async () => {
+      const { tenant, token } = await makeTenant(target);
+      const watcher = watch(token, tenant);
+      await watcher.ready;
+      const writers = startWriters({ baseUrl, token, tenant });
+      await writers.more(20);
+      await writers.stop();
+      await expectDelivered(watcher, writers.acknowledged);
+      const client = await clientOf(target, { roles: ['admin'], tenants: '*' });
+      const { topic } = (await client.get(`${TENANTS}/${tenant}`)).body.status.eventStream;
+      const records = await readTopic(kafka.brokers, topic);
+      expect(records.length).toBe(watcher.events.length);
+      const [row] = await sql`select count(*)::int4 as count from plumbline.event_log`;
+      expect(row?.['count']).toBe(0);
+    });
+
+    test(
+      'each broker in turn is killed under load: every answered write comes once and in order, on the same connection',
+      { timeout: 300_000 },
+      async () => {
+        const tenants = await Promise.all(Array.from({ length: NODES }, () => makeTenant(target)));
+        const watched = tenants.map(({ token, tenant }) => ({
+          watcher: watch(token, tenant),
+          writers: startWriters({ baseUrl, token, tenant, pauseMs: 20, count: 2 }),
+        }));
+        await Promise.all(watched.map(({ watcher }) => watcher.ready));
+        for (const node of kafka.nodes) {
+          await Promise.all(watched.map(({ writers }) => writers.more(20, RESTART_LIMIT_MS)));
+          await node.kill9();
+          await Promise.all(watched.map(({ writers }) => writers.more(20, RESTART_LIMIT_MS)));
+          await node.start();
+        }
+        for (const { watcher, writers } of watched) {
+          await writers.stop();
+          await expectDelivered(watcher, writers.acknowledged, RESTART_LIMIT_MS);
+          expect([watcher.connections, writers.refusals.length, writers.broken]).toEqual([1, 0, 0]);
+        }
+      },
+    );
+
+    test(
+      'while all brokers are away writes are taken; when they are back, what waits is published without cron or another write',
+      { timeout: 300_000 },
+      async () => {
+        const { tenant, token } = await makeTenant(target);
+        const watcher = watch(token, tenant);
+        await watcher.ready;
+        const writers = startWriters({ baseUrl, token, tenant, pauseMs: 50 });
+        await writers.more(20);
+        await Promise.all(kafka.nodes.map((node) => node.kill9()));
+        await writers.more(20);
+        await writers.stop();
+        expect(await untilReadiness(edge.opsUrl, 503, RESTART_LIMIT_MS)).toMatch(/not available|cannot be reached/);
+        await Promise.all(kafka.nodes.map((node) => node.start()));
+        await expectDelivered(watcher, writers.acknowledged, RESTART_LIMIT_MS);
+        expect([watcher.connections, writers.refusals.length]).toEqual([1, 0]);
+        await untilReadiness(edge.opsUrl, 200, RESTART_LIMIT_MS);
+      },
+    );
+
+    test(
+      'workerd is killed under load: watchers that resume see every answered write once and in order',
+      { timeout: 300_000 },
+      async () => {
+        const { tenant, token } = await makeTenant(target);
+        const watcher = watch(token, tenant);
+        await watcher.ready;
+        const writers = startWriters({ baseUrl, token, tenant });
+        await writers.more(40);
+        await killWorker(edge.pid, target.baseUrl);
+        await writers.more(40, RESTART_LIMIT_MS);
+        await writers.stop();
+        await expectDelivered(watcher, writers.acknowledged, RESTART_LIMIT_MS);
+        expect(watcher.connections).toBeGreaterThan(1);
+      },
+    );
+  });
+});
