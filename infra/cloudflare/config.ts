@@ -16,6 +16,11 @@ import { messageOf, StartError } from '#infra/local/start-error.ts';
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;
 
+/** Its sockets have no place for one: brokers would see a client without, and workerd would not say so. */
+const NO_CLIENT_CERTIFICATES =
+  'KAFKA_CLIENT_CERT_FILE is set, and sockets of workerd send no client certificate; let the brokers take a login ' +
+  'over TLS: KAFKA_SASL_MECHANISM, KAFKA_USERNAME, KAFKA_PASSWORD';
+
 export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay> {
   readonly config: Config;
   readonly issuer: IssuerConfig;
@@ -80,10 +85,14 @@ function readShared(
 ): Pick<EdgeConfig, 'config' | 'issuer'> | readonly string[] {
   try {
     const config = readConfig(variables, { isTerminal: false });
-    const { issuer } = config;
-    if (issuer) return { config, issuer };
-    // There is no development key to fall back to.
-    return ISSUER_VARIABLES.map((name) => `${name} is not bound`);
+    const { kafka, issuer } = config;
+    const hasClientCertificate = kafka?.clientCertificate !== undefined;
+    if (issuer && !hasClientCertificate) return { config, issuer };
+    return [
+      ...(hasClientCertificate ? [NO_CLIENT_CERTIFICATES] : []),
+      // There is no development key to fall back to.
+      ...(issuer ? [] : ISSUER_VARIABLES.map((name) => `${name} is not bound`)),
+    ];
   } catch (error) {
     return [messageOf(error)];
   }

@@ -12,7 +12,13 @@ import {
   maskDatabaseServers,
 } from '#infra/local/database-servers.ts';
 import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } from '#infra/local/issuer-variables.ts';
-import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
+import {
+  CLIENT_CERTIFICATE_VARIABLES,
+  type KafkaConfig,
+  kafkaConfig,
+  kafkaVariables,
+  SASL_VARIABLES,
+} from '#infra/local/kafka-variables.ts';
 import { type LimitsConfig, limitsConfig, limitVariables } from '#infra/local/limits.ts';
 import { StartError } from '#infra/local/start-error.ts';
 import { integer, oneOf, path } from '#infra/local/variables.ts';
@@ -174,6 +180,14 @@ function environmentSchema(options: ConfigOptions) {
       [['KAFKA_SASL_MECHANISM'], ['KAFKA_USERNAME'], ['KAFKA_PASSWORD']],
       (given) => new Set(SASL_VARIABLES.map((name) => given[name] === undefined)).size === 1,
       `${SASL_VARIABLES.join(', ')} are set together or not at all`,
+    ),
+    v.partialCheck(
+      [['KAFKA_SSL'], ['KAFKA_CLIENT_CERT_FILE'], ['KAFKA_CLIENT_KEY_FILE']],
+      (given) => {
+        const [cert, key] = CLIENT_CERTIFICATE_VARIABLES.map((name) => given[name] !== undefined);
+        return cert === key && (!cert || given.KAFKA_SSL);
+      },
+      `${CLIENT_CERTIFICATE_VARIABLES.join(' and ')} are set together, with KAFKA_SSL=true, or not at all`,
     ),
     v.partialCheck(
       [['TOKEN_ISSUER'], ['TOKEN_JWKS_URL']],

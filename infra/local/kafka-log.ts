@@ -1,6 +1,7 @@
 /** The event log of an instance in Kafka. */
 
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { KafkaSettings } from '#adapters/kafka/client/client.ts';
 import type { OpenSocket } from '#adapters/kafka/client/sockets.ts';
 import { checkCluster } from '#adapters/kafka/cluster-check.ts';
@@ -18,6 +19,7 @@ import { keepTopics, type KeepTopicsDeps, runTopicKeeper } from '#functions/publ
 import { manifestOutbox } from '#functions/publish/manifest-outbox.ts';
 import type { InstanceLog, InstanceLogOptions } from '#infra/local/event-log.ts';
 import type { KafkaConfig } from '#infra/local/kafka-variables.ts';
+import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 /** The id of the cluster, once it is sure that it can be used. @throws {Error} with the reason, in one sentence. */
 export async function findCluster(kafka: KafkaConfig, logger: Logger, openSocket?: OpenSocket): Promise<string> {
@@ -79,6 +81,21 @@ function guardedWriter(writer: EventWriter, guard: Guard): EventWriter {
   return { append: (...args) => guard().then(() => writer.append(...args)) };
 }
 
-function settingsOf({ brokers, ssl, sasl }: KafkaConfig, openSocket: OpenSocket | undefined): KafkaSettings {
-  return { brokers, ssl, sasl, clientId: 'plumbline', openSocket };
+function settingsOf(
+  { brokers, ssl, clientCertificate, sasl }: KafkaConfig,
+  openSocket: OpenSocket | undefined,
+): KafkaSettings {
+  const own = clientCertificate && {
+    cert: read('KAFKA_CLIENT_CERT_FILE', clientCertificate.certFile),
+    key: read('KAFKA_CLIENT_KEY_FILE', clientCertificate.keyFile),
+  };
+  return { brokers, ssl: own ?? ssl, sasl, clientId: 'plumbline', openSocket };
+}
+
+function read(variable: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new StartError(`${variable} is "${file}", which cannot be read: ${messageOf(error)}`, { cause: error });
+  }
 }

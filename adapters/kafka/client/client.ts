@@ -15,8 +15,8 @@ export type SaslMechanism = 'plain' | 'scram-sha-256' | 'scram-sha-512';
 export interface KafkaSettings {
   /** `host:port` of some of the brokers; they tell of the others. */
   readonly brokers: readonly string[];
-  /** TLS, by the certificate authorities that Node trusts. */
-  readonly ssl: boolean;
+  /** TLS, by the certificate authorities that Node trusts; with a certificate of our own (mTLS), in PEM. */
+  readonly ssl: boolean | { readonly cert: string; readonly key: string };
   readonly sasl?:
     | {
         readonly mechanism: SaslMechanism;
