@@ -1,5 +1,8 @@
 /** What is peculiar to a log in Kafka on workerd: what carries events, who tries again, and what a start refuses. */
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import type { Kafka } from '#infra/kafka/kafka-server.ts';
@@ -129,6 +132,72 @@ describe.skipIf(noWorkerd)('on workerd', () => {
         await expectDelivered(watcher, writers.acknowledged, RESTART_LIMIT_MS);
         expect(watcher.connections).toBeGreaterThan(1);
       },
+    );
+
+    test(
+      'brokers of another cluster than the installation has are written to by nobody, and told',
+      { timeout: 300_000 },
+      async () => {
+        const { tenant, token } = await makeTenant(target);
+        const watcher = watch(token, tenant);
+        await watcher.ready;
+        const writers = startWriters({ baseUrl, token, tenant });
+        await writers.more(5);
+        const [chosen] = await sql`select cluster_id from plumbline.log_choice`;
+        await sql`update plumbline.log_choice set cluster_id = 'another-cluster-000000'`;
+        // An object that has found them right once believes it.
+        await killWorker(edge.pid, target.baseUrl);
+        await writers.more(5, RESTART_LIMIT_MS);
+        const told = await untilReadiness(edge.opsUrl, 503, RESTART_LIMIT_MS);
+        expect(told).toMatch(/KAFKA_BROKERS leads to the cluster .* are in the cluster another-cluster-000000/);
+        await writers.stop();
+        const [row] = await sql`select count(*)::int4 as count from plumbline.outbox`;
+        expect(row?.['count']).toBeGreaterThan(0);
+        await sql`update plumbline.log_choice set cluster_id = ${chosen?.['cluster_id']}`;
+        await expectDelivered(watcher, writers.acknowledged, RESTART_LIMIT_MS);
+        await untilReadiness(edge.opsUrl, 200, RESTART_LIMIT_MS);
+      },
+    );
+  });
+
+  describeKafka('with the log in Kafka behind TLS and a login', () => {
+    test('what is written reaches a watcher', { timeout: 300_000 }, async () => {
+      const kafka = await startTestKafka({
+        access: { isEncrypted: true, mechanisms: ['SCRAM-SHA-512'], users: { alice: 'secret' } },
+      });
+      const folder = await mkdtemp(join(tmpdir(), 'plumbline-edge-tls-'));
+      const authority = join(folder, 'authority.pem');
+      await writeFile(authority, kafka.certificate ?? '');
+      const variables = {
+        EVENT_LOG: 'kafka',
+        KAFKA_BROKERS: kafka.brokers.join(','),
+        KAFKA_SSL: 'true',
+        KAFKA_SASL_MECHANISM: 'scram-sha-512',
+        KAFKA_USERNAME: 'alice',
+        KAFKA_PASSWORD: 'secret',
+        // wrangler has workerd trust it too; the platform trusts public authorities alone.
+        NODE_EXTRA_CA_CERTS: authority,
+      };
+      const edge = await startEdge(variables);
+      const target = edge.targets.public;
+      const { tenant, token } = await makeTenant(target);
+      const baseUrl = (): string => target.baseUrl;
+      const watcher = startResumingWatcher({ baseUrl, token, tenants: tenant });
+      await watcher.ready;
+      const writers = startWriters({ baseUrl, token, tenant });
+      await writers.more(20);
+      await writers.stop();
+      await expectDelivered(watcher, writers.acknowledged);
+      await watcher.stop();
+      await edge.stop();
+      await kafka.stop();
+      await rm(folder, { recursive: true });
+    });
+  });
+
+  test('a start with brokers that are not there says so', async () => {
+    await expect(startEdge({ EVENT_LOG: 'kafka', KAFKA_BROKERS: '127.0.0.1:1' })).rejects.toThrow(
+      'the event log in Kafka cannot be used: no Kafka broker can be reached: 127.0.0.1:1 (ECONNREFUSED)',
     );
   });
 });
