@@ -31,41 +31,68 @@ export class RelayedSocket extends Duplex {
     return this;
   }
 
-  override _construct(done: (error?: Error | null) => void): void {
-    this.#open().then((line) => {
-      this.#line = line;
-      this.#reader = line.readable.getReader();
-      this.#writer = line.writable.getWriter();
-      // Told by who reads and who writes.
-      for (const { closed } of [this.#reader, this.#writer]) closed.catch(() => undefined);
-      done();
-      // It may have been given up meanwhile; then it is destroyed now.
-      if (!this.destroyed) this.#onConnect();
-    }, done);
+  override _construct(done: Done): void {
+    void this.#begin(done);
   }
 
   override _read(): void {
-    this.#reader?.read().then(
-      ({ done, value }) => this.push(done ? null : Buffer.from(value.buffer, value.byteOffset, value.byteLength)),
-      (error: Error) => this.destroy(error),
-    );
+    void this.#receive();
   }
 
-  override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error | null) => void): void {
-    this.#writer?.write(chunk).then(() => done(), done);
+  override _write(chunk: Uint8Array, _encoding: string, done: Done): void {
+    void tell(this.#writer?.write(chunk), done);
   }
 
-  override _final(done: (error?: Error | null) => void): void {
-    this.#writer?.close().then(() => done(), done);
+  override _final(done: Done): void {
+    void tell(this.#writer?.close(), done);
   }
 
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    void this.#letGo().catch(() => undefined);
+  override _destroy(error: Error | null, done: Done): void {
+    void this.#letGo();
     done(error);
   }
 
-  async #letGo(): Promise<void> {
-    this.#reader?.cancel().catch(() => undefined);
-    await this.#line?.close();
+  /** It may have been given up meanwhile: then `done` destroys it. */
+  async #begin(done: Done): Promise<void> {
+    await tell(this.#connect(), done);
+    if (!this.destroyed) this.#onConnect();
   }
+
+  async #connect(): Promise<void> {
+    this.#line = await this.#open();
+    this.#reader = this.#line.readable.getReader();
+    this.#writer = this.#line.writable.getWriter();
+    // Told by who reads and who writes.
+    for (const { closed } of [this.#reader, this.#writer]) closed.catch(() => undefined);
+  }
+
+  async #receive(): Promise<void> {
+    try {
+      const got = await this.#reader?.read();
+      this.push(got?.value ? Buffer.from(got.value.buffer, got.value.byteOffset, got.value.byteLength) : null);
+    } catch (error) {
+      this.destroy(error as Error);
+    }
+  }
+
+  async #letGo(): Promise<void> {
+    try {
+      this.#reader?.cancel().catch(() => undefined);
+      await this.#line?.close();
+    } catch {
+      // With the object that held it, the connection is gone.
+    }
+  }
+}
+
+type Done = (error?: Error | null) => void;
+
+async function tell(work: Promise<void> | undefined, done: Done): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    done(error as Error);
+    return;
+  }
+  done();
 }

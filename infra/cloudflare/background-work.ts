@@ -50,6 +50,8 @@ export interface BackgroundWork {
   /** Returns in how many milliseconds something is due; undefined: nothing is. */
   reconcile(): Promise<number | undefined>;
   upkeep(): Promise<void>;
+  /** False once the installation has another log. */
+  isCurrent(): Promise<boolean>;
   readiness(): Promise<readonly CheckResult[]>;
   metrics(): Promise<readonly Metric[]>;
   close(): Promise<void>;
@@ -104,6 +106,7 @@ export async function openBackgroundWork({
   return {
     publish: logWork.publish,
     keepTopics: logWork.keepTopics,
+    isCurrent: eventLog.isCurrent,
     async reconcile() {
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });
       return passes.queue.nextDueMs(kinds.flatMap(({ controllers }) => controllers.map(({ id }) => id)));

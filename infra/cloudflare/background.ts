@@ -34,6 +34,8 @@ export class Background extends DurableObject<typeof bindings> {
 
   /** What cron calls: also what is due for its age alone. */
   async scheduled(): Promise<void> {
+    // What is under way then ends as it can: no event is written into the wrong log, for the database says where.
+    if (!(await this.#with((work) => work.isCurrent()))) this.#close();
     await this.#with((work) => work.upkeep());
     await this.kick();
   }

@@ -26,6 +26,8 @@ export interface OwnLogOptions {
 export interface OwnLog extends InstanceLog {
   /** @throws {StatusError} ServiceUnavailable with what is wrong with the brokers; once they were right, they are believed. */
   assertBrokers(): Promise<void>;
+  /** False once the installation has another log than when this one was opened: it is of no use any more. */
+  isCurrent(): Promise<boolean>;
 }
 
 /** The brokers of this worker's variables were found to be those of the installation. */
@@ -34,11 +36,13 @@ let areRight = false;
 /** @throws {StatusError} ServiceUnavailable when the events of this installation lie in another log than EVENT_LOG. */
 export async function openOwnLog({ edge, logger, sql, reports, owner }: OwnLogOptions): Promise<OwnLog> {
   const { config } = edge;
-  await told(async () => assertChosen(await readLogChoice(sql), config.kafka ? 'kafka' : 'postgres'));
+  const wanted = config.kafka ? 'kafka' : 'postgres';
+  const choice = await readLogChoice(sql);
+  await told(async () => assertChosen(choice, wanted));
   const openSocket = brokerSockets(edge.kafkaRelays, owner);
   const pools = { watch: sql, publish: sql, ops: sql };
   const log = await openEventLog({ config, logger, pools, reports, openSocket, beforeChanges: assertBrokers });
-  return { ...log, assertBrokers };
+  return { ...log, assertBrokers, isCurrent };
 
   async function assertBrokers(): Promise<void> {
     if (areRight) return;
@@ -46,6 +50,15 @@ export async function openOwnLog({ edge, logger, sql, reports, owner }: OwnLogOp
       assertSameCluster(await findWantedLog(config, logger, openSocket), await readLogChoice(sql)),
     );
     areRight = true;
+  }
+
+  async function isCurrent(): Promise<boolean> {
+    const now = await readLogChoice(sql).catch(() => choice);
+    // There and back again, it is in other topics.
+    const isSame = now.log === choice.log && now.installation === choice.installation;
+    if (!isSame)
+      logger.error({}, `the events of this installation lie in the log "${now.log}" now; it must be EVENT_LOG`);
+    return isSame;
   }
 }
 

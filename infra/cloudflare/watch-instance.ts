@@ -51,6 +51,8 @@ export interface WatchInstance {
   answer(request: Request): Promise<Response>;
   /** Open streams. */
   readonly streams: number;
+  /** False once the installation has another log: streams are to end, and begin anew. */
+  isCurrent(): Promise<boolean>;
   readonly metrics: ReturnType<typeof createOwnMetrics>['registry'];
   /** Ends all streams, with their cursor, and the connections. */
   stop(): Promise<void>;
@@ -90,19 +92,19 @@ export async function openWatchInstance({
     const metrics = createOwnMetrics(unknown);
     const groupMetrics = createGroupMetrics(metrics.registry, unknown);
     const issuer = remoteIssuer(edge.issuer, { logger, registry: metrics.registry }, lifetime.signal);
-    const [box, blocks, limits] = await Promise.all([
+    const reports = createPublisherReports(metrics, logger);
+    const [box, blocks, limits, eventLog] = await Promise.all([
       rotatingBox(postgresCursorKeys(pools.groups, randomBytes), lifetime.signal),
       followTokenBlocks(pools.groups, lifetime.signal),
       openLimits({ config: edge.config.limits, sql: pools.groups, logger, metrics }, lifetime.signal),
+      openOwnLog({ edge, logger, sql: pools.watch, reports, owner: name }),
       assertServerRole(pools.watch),
     ]);
+    lifetime.signal.addEventListener('abort', () => void eventLog.close(), { once: true });
     const cursors = createCursors(box);
     const ackTokens = createAckTokens(box);
     const groups = postgresWatchGroups(pools.groups);
     const streams = postgresStreams(pools.watch);
-    const reports = createPublisherReports(metrics, logger);
-    const eventLog = await openOwnLog({ edge, logger, sql: pools.watch, reports, owner: name });
-    lifetime.signal.addEventListener('abort', () => void eventLog.close(), { once: true });
     const { log } = eventLog;
     const hub = openHub(
       { log, streams, cursors, groups, ackTokens, blocks, places: limits.places, trustsKey: issuer.trustsKey },
@@ -137,6 +139,7 @@ export async function openWatchInstance({
       get streams() {
         return hub.openStreams;
       },
+      isCurrent: eventLog.isCurrent,
       metrics: metrics.registry,
       async stop() {
         await hub.stop();
