@@ -54,8 +54,8 @@ export class RelayedSocket extends Duplex {
 
   /** It may have been given up meanwhile: then `done` destroys it. */
   async #begin(done: Done): Promise<void> {
-    await tell(this.#connect(), done);
-    if (!this.destroyed) this.#onConnect();
+    const isOpen = await tell(this.#connect(), done);
+    if (isOpen && !this.destroyed) this.#onConnect();
   }
 
   async #connect(): Promise<void> {
@@ -87,12 +87,14 @@ export class RelayedSocket extends Duplex {
 
 type Done = (error?: Error | null) => void;
 
-async function tell(work: Promise<void> | undefined, done: Done): Promise<void> {
+/** Whether it went well. */
+async function tell(work: Promise<void> | undefined, done: Done): Promise<boolean> {
   try {
     await work;
   } catch (error) {
     done(error as Error);
-    return;
+    return false;
   }
   done();
+  return true;
 }

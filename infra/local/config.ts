@@ -13,7 +13,8 @@ import {
 } from '#infra/local/database-servers.ts';
 import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } from '#infra/local/issuer-variables.ts';
 import {
-  CLIENT_CERTIFICATE_VARIABLES,
+  CLIENT_CERTIFICATE_RULE,
+  isCertificateWhole,
   type KafkaConfig,
   kafkaConfig,
   kafkaVariables,
@@ -183,11 +184,8 @@ function environmentSchema(options: ConfigOptions) {
     ),
     v.partialCheck(
       [['KAFKA_SSL'], ['KAFKA_CLIENT_CERT_FILE'], ['KAFKA_CLIENT_KEY_FILE']],
-      (given) => {
-        const [cert, key] = CLIENT_CERTIFICATE_VARIABLES.map((name) => given[name] !== undefined);
-        return cert === key && (!cert || given.KAFKA_SSL);
-      },
-      `${CLIENT_CERTIFICATE_VARIABLES.join(' and ')} are set together, with KAFKA_SSL=true, or not at all`,
+      isCertificateWhole,
+      CLIENT_CERTIFICATE_RULE,
     ),
     v.partialCheck(
       [['TOKEN_ISSUER'], ['TOKEN_JWKS_URL']],

@@ -14,11 +14,8 @@ export const SASL_VARIABLES: readonly ['KAFKA_SASL_MECHANISM', 'KAFKA_USERNAME',
   'KAFKA_PASSWORD',
 ];
 
-/** Set together or not at all. */
-export const CLIENT_CERTIFICATE_VARIABLES: readonly ['KAFKA_CLIENT_CERT_FILE', 'KAFKA_CLIENT_KEY_FILE'] = [
-  'KAFKA_CLIENT_CERT_FILE',
-  'KAFKA_CLIENT_KEY_FILE',
-];
+export const CLIENT_CERTIFICATE_RULE: string =
+  'KAFKA_CLIENT_CERT_FILE and KAFKA_CLIENT_KEY_FILE are set together, with KAFKA_SSL=true, or not at all';
 
 export interface KafkaConfig {
   /** host:port of some brokers; the others are learned from them. */
@@ -90,6 +87,15 @@ export function kafkaConfig(variables: KafkaVariables): KafkaConfig {
     topicPrefix: variables.KAFKA_TOPIC_PREFIX,
     compression: variables.KAFKA_COMPRESSION,
   };
+}
+
+/** Whether `CLIENT_CERTIFICATE_RULE` is kept. */
+export function isCertificateWhole(
+  given: Pick<KafkaVariables, 'KAFKA_SSL' | 'KAFKA_CLIENT_CERT_FILE' | 'KAFKA_CLIENT_KEY_FILE'>,
+): boolean {
+  const hasCertificate = given.KAFKA_CLIENT_CERT_FILE !== undefined;
+  const hasKey = given.KAFKA_CLIENT_KEY_FILE !== undefined;
+  return hasCertificate === hasKey && (!hasCertificate || given.KAFKA_SSL);
 }
 
 function isBroker(text: string): boolean {
