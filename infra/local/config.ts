@@ -22,7 +22,7 @@ import {
 } from '#infra/local/kafka-variables.ts';
 import { type LimitsConfig, limitsConfig, limitVariables } from '#infra/local/limits.ts';
 import { StartError } from '#infra/local/start-error.ts';
-import { integer, oneOf, path } from '#infra/local/variables.ts';
+import { integer, oneOf, origins, path } from '#infra/local/variables.ts';
 
 const LOG_FORMATS = ['pretty', 'json'] as const;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -223,21 +223,6 @@ function areCursorKeys(value: string): boolean {
   } catch {
     return false;
   }
-}
-
-function origins() {
-  const allowed = 'origins as browsers send them, by comma, such as https://app.example.com, or *';
-  const isOrigin = (text: string): boolean => text === '*' || originOf(text) === text;
-  const given = v.pipe(
-    v.string(),
-    v.check((text) => text.split(',').every((origin) => isOrigin(origin.trim())), allowed),
-    v.transform((text) => text.split(',').map((origin) => origin.trim())),
-  );
-  return v.optional(given);
-}
-
-function originOf(text: string): string | undefined {
-  return URL.canParse(text) ? new URL(text).origin : undefined;
 }
 
 function differ(ports: Readonly<Record<(typeof PORTS)[number], number>>): boolean {
