@@ -12,10 +12,11 @@ import { type ResumingWatcher, startResumingWatcher } from '#test/fault/resuming
 import { makeTenant } from '#test/fault/tenant.ts';
 import { startWriters } from '#test/fault/writers.ts';
 import { clientOf } from '#test/http/client.ts';
-import { TENANTS } from '#test/http/resource-api/world.ts';
+import { TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
 import type { Target } from '#test/http/target.ts';
 import { describeKafka, startTestKafka } from '#test/support/kafka.ts';
 import { readTopic } from '#test/support/kafka-events.ts';
+import { openSse } from '#test/support/sse-client.ts';
 import { type Edge, noWorkerd, startEdge } from '#test/workerd/edge.ts';
 import { killWorker } from '#test/workerd/workerd-process.ts';
 
@@ -158,6 +159,22 @@ describe.skipIf(noWorkerd)('on workerd', () => {
         await untilReadiness(edge.opsUrl, 200, RESTART_LIMIT_MS);
       },
     );
+
+    test('a log that is switched under the worker ends its streams, and what wants another one than it has is refused', async () => {
+      const { tenant, token } = await makeTenant(target);
+      const query = new URLSearchParams({ tenants: tenant });
+      const url = `${target.baseUrl}/watch/v1/events?${query.toString()}`;
+      const client = await openSse(url, { token });
+      await sql`select plumbline.switch_log('postgres', null, null)`;
+      // Looked for every 5 s in shards, and by cron in the background.
+      await client.ended;
+      const refusal = 'EVENT_LOG is "kafka", but this installation has the log "postgres"';
+      await expect(openSse(url, { token })).rejects.toThrow(refusal);
+      await fetch(`${target.baseUrl}/cdn-cgi/local/scheduled`);
+      expect(await untilReadiness(edge.opsUrl, 503)).toContain(JSON.stringify(refusal).slice(1, -1));
+      const admin = await clientOf(target, { roles: ['admin'], tenants: '*' });
+      expect((await admin.post(TENANTS, { metadata: { name: uniqueName('t') } })).status).toBe(201);
+    });
   });
 
   describeKafka('with the log in Kafka behind TLS and a login', () => {
