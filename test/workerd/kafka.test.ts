@@ -168,10 +168,10 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       await sql`select plumbline.switch_log('postgres', null, null)`;
       // Looked for every 5 s in shards, and by cron in the background.
       await client.ended;
-      const refusal = 'EVENT_LOG is "kafka", but this installation has the log "postgres"';
+      const refusal = /EVENT_LOG is ..?kafka.+but this installation has the log ..?postgres/;
       await expect(openSse(url, { token })).rejects.toThrow(refusal);
       await fetch(`${target.baseUrl}/cdn-cgi/local/scheduled`);
-      expect(await untilReadiness(edge.opsUrl, 503)).toContain(JSON.stringify(refusal).slice(1, -1));
+      expect(await untilReadiness(edge.opsUrl, 503)).toMatch(refusal);
       const admin = await clientOf(target, { roles: ['admin'], tenants: '*' });
       expect((await admin.post(TENANTS, { metadata: { name: uniqueName('t') } })).status).toBe(201);
     });
