@@ -1,13 +1,15 @@
 /** Publishing, reconciling and housekeeping, each once: over few connections, within what an invocation may take. */
 
+import type { Registry } from 'prom-client';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
-import { type CheckResult, runCheck } from '#adapters/node/readiness.ts';
+import { type CheckResult, type ReadinessCheck, runCheck } from '#adapters/node/readiness.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
+import { assertServable } from '#adapters/postgres/servable.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
@@ -17,7 +19,6 @@ import { maintainLog } from '#functions/publish/run-retention.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
-import type { Metric } from '#infra/cloudflare/watch-shard.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
@@ -44,12 +45,13 @@ export interface BackgroundWorkOptions {
 }
 
 export interface BackgroundWork {
-  publish(): Promise<void>;
+  /** Returns whether its time was up before all was published. */
+  publish(): Promise<boolean>;
   /** Returns in how many milliseconds something is due; undefined: nothing is. */
   reconcile(): Promise<number | undefined>;
   upkeep(): Promise<void>;
   readiness(): Promise<readonly CheckResult[]>;
-  metrics(): Promise<readonly Metric[]>;
+  readonly registry: Registry;
   close(): Promise<void>;
 }
 
@@ -95,6 +97,7 @@ export function createBackgroundWork({
       },
     },
   };
+  const isServable: ReadinessCheck = { name: 'set-up', check: () => assertServable(pools.publish) };
   return {
     async publish() {
       const ports: PublishDeps = {
@@ -108,7 +111,9 @@ export function createBackgroundWork({
           ]);
         },
       };
-      await publishOnce(ports, AbortSignal.timeout(PUBLISH_BUDGET_MS));
+      const budget = AbortSignal.timeout(PUBLISH_BUDGET_MS);
+      await publishOnce(ports, budget);
+      return budget.aborted;
     },
     async reconcile() {
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });
@@ -119,8 +124,12 @@ export function createBackgroundWork({
       await doUpkeep(upkeepDeps(options), new AbortController().signal);
     },
     readiness: () =>
-      Promise.all(localReadiness(pools.publish, reports.lastFailure).map((check) => runCheck(check, CHECK_TIMEOUT_MS))),
-    metrics: () => metrics.registry.getMetricsAsJSON(),
+      Promise.all(
+        [...localReadiness(pools.publish, reports.lastFailure), isServable].map((check) =>
+          runCheck(check, CHECK_TIMEOUT_MS),
+        ),
+      ),
+    registry: metrics.registry,
     async close() {
       await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
     },

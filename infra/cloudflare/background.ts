@@ -7,19 +7,26 @@
 import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
+import { createOwnMetrics } from '#adapters/node/metrics.ts';
 import { createBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
+import { keepCounts, type Metric, sumOf } from '#infra/cloudflare/kept-counts.ts';
 import { onceMore } from '#infra/cloudflare/once-more.ts';
-import type { Metric } from '#infra/cloudflare/watch-shard.ts';
+import type { Tally } from '#infra/cloudflare/tally.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
 const LINGER_MS = 10_000;
 /** What is due and another process has is not asked for all the time. */
 const SOONEST_MS = 250;
+/** Behind a run that failed. When that fails too, the platform calls the alarm again, later each time. */
+const RETRY_MS = 1_000;
 
 export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
-  readonly #publish = onceMore(() => this.#with((work) => work.publish()));
+  readonly #counts = keepCounts();
+  /** Of all isolates. */
+  readonly #answers = createOwnMetrics(unknown);
+  readonly #publish = onceMore(() => this.#with((work) => this.#publishWith(work)));
   readonly #reconcile = onceMore(() => this.#with((work) => this.#reconcileWith(work)));
   #work: BackgroundWork | undefined;
   #users = 0;
@@ -27,7 +34,12 @@ export class Background extends DurableObject<typeof bindings> {
 
   /** Something was written. Resolves when it is published, and what it made due is done. */
   async kick(): Promise<void> {
-    await Promise.all([this.#publish(), this.#reconcile()]);
+    try {
+      await this.#run();
+    } catch (error) {
+      await this.#wakeIn(RETRY_MS);
+      throw error;
+    }
   }
 
   /** What cron calls: also what is due for its age alone. */
@@ -37,7 +49,15 @@ export class Background extends DurableObject<typeof bindings> {
   }
 
   async alarm(): Promise<void> {
-    await this.#reconcile();
+    await this.#run();
+  }
+
+  /** An isolate has answered these. */
+  async count({ answers, refused }: Tally): Promise<void> {
+    for (const { seconds, code, method } of answers) {
+      this.#answers.requests.observe({ method, code: String(code) }, seconds);
+    }
+    this.#answers.refusedByLimit.inc({ limit: 'requests' }, refused);
   }
 
   /** This shard has watchers, and is told what was published from now on, until it has none. */
@@ -51,12 +71,31 @@ export class Background extends DurableObject<typeof bindings> {
 
   /** What the database knows, and what was counted here. */
   async metrics(): Promise<readonly Metric[]> {
-    return this.#with((work) => work.metrics());
+    const own = await this.#with((work) => this.#counts.with(work.registry));
+    return sumOf([own, await this.#answers.registry.getMetricsAsJSON()]).getMetricsAsJSON();
+  }
+
+  /** One that fails does not keep the other from its work. */
+  async #run(): Promise<void> {
+    const [published, reconciled] = await Promise.allSettled([this.#publish(), this.#reconcile()]);
+    if (published.status === 'rejected') throw published.reason;
+    if (reconciled.status === 'rejected') throw reconciled.reason;
+  }
+
+  async #publishWith(work: BackgroundWork): Promise<void> {
+    if (await work.publish()) await this.#wakeIn(SOONEST_MS);
   }
 
   async #reconcileWith(work: BackgroundWork): Promise<void> {
     const nextMs = await work.reconcile();
-    if (nextMs !== undefined) await this.ctx.storage.setAlarm(Date.now() + Math.max(nextMs, SOONEST_MS));
+    if (nextMs !== undefined) await this.#wakeIn(Math.max(nextMs, SOONEST_MS));
+  }
+
+  /** There is one alarm: whatever asks for the earliest has it, and the run then asks for the next. */
+  async #wakeIn(milliseconds: number): Promise<void> {
+    const atMs = Date.now() + milliseconds;
+    const setMs = await this.ctx.storage.getAlarm();
+    if (setMs === null || setMs > atMs) await this.ctx.storage.setAlarm(atMs);
   }
 
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {
@@ -77,13 +116,14 @@ export class Background extends DurableObject<typeof bindings> {
       return await use(work);
     } finally {
       this.#users -= 1;
-      if (this.#users === 0) this.#closing = setTimeout(() => this.#close(work), LINGER_MS);
+      if (this.#users === 0) this.#closing = setTimeout(() => void this.#close(work), LINGER_MS);
     }
   }
 
-  #close(work: BackgroundWork): void {
+  async #close(work: BackgroundWork): Promise<void> {
     this.#work = undefined;
-    void work.close();
+    await this.#counts.keep(work.registry);
+    await work.close();
   }
 
   async #tell(notices: readonly Notice[]): Promise<void> {
@@ -97,4 +137,8 @@ export class Background extends DurableObject<typeof bindings> {
       }),
     );
   }
+}
+
+async function unknown(): Promise<never> {
+  throw new Error('told elsewhere');
 }

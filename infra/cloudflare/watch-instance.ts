@@ -1,15 +1,13 @@
 /** Watches of one shard: one tail per stream that any of its clients watches, for all of them. */
 
-import { randomBytes } from 'node:crypto';
 import { every } from 'hono/combine';
 import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
 import { connect, type Sql, toCallerError } from '#adapters/postgres/client.ts';
-import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { postgresEventLog } from '#adapters/postgres/event-log.ts';
-import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
+import { assertServable } from '#adapters/postgres/servable.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
@@ -23,6 +21,7 @@ import { createWatch } from '#functions/watch/handler.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+import { cursorKeysOf } from '#infra/cloudflare/cursor-keys.ts';
 import { openHub } from '#infra/local/hub.ts';
 import { openLimits } from '#infra/local/limits.ts';
 import { remoteIssuer } from '#infra/local/token-issuer.ts';
@@ -82,15 +81,15 @@ export async function openWatchInstance({
   }
 
   async function compose(): Promise<WatchInstance> {
+    await assertServable(pools.watch);
     // What the database knows is told once, by who works in the background.
     const metrics = createOwnMetrics(unknown);
     const groupMetrics = createGroupMetrics(metrics.registry, unknown);
     const issuer = remoteIssuer(edge.issuer, { logger, registry: metrics.registry }, lifetime.signal);
     const [box, blocks, limits] = await Promise.all([
-      rotatingBox(postgresCursorKeys(pools.groups, randomBytes), lifetime.signal),
+      rotatingBox(cursorKeysOf(edge, pools.groups), lifetime.signal),
       followTokenBlocks(pools.groups, lifetime.signal),
       openLimits({ config: edge.config.limits, sql: pools.groups, logger, metrics }, lifetime.signal),
-      assertServerRole(pools.watch),
     ]);
     const cursors = createCursors(box);
     const ackTokens = createAckTokens(box);
