@@ -45,8 +45,8 @@ export interface BackgroundWorkOptions {
 }
 
 export interface BackgroundWork {
-  /** Returns whether its time was up before all was published. */
-  publish(): Promise<boolean>;
+  /** Returns in how many milliseconds there is more to publish; undefined: all is. */
+  publish(): Promise<number | undefined>;
   /** Returns in how many milliseconds something is due; undefined: nothing is. */
   reconcile(): Promise<number | undefined>;
   upkeep(): Promise<void>;
@@ -113,7 +113,7 @@ export function createBackgroundWork({
       };
       const budget = AbortSignal.timeout(PUBLISH_BUDGET_MS);
       await publishOnce(ports, budget);
-      return budget.aborted;
+      return budget.aborted ? 0 : undefined;
     },
     async reconcile() {
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });

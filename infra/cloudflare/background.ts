@@ -18,38 +18,42 @@ import type { Tally } from '#infra/cloudflare/tally.ts';
 const LINGER_MS = 10_000;
 /** What is due and another process has is not asked for all the time. */
 const SOONEST_MS = 250;
-/** Behind a run that failed. When that fails too, the platform calls the alarm again, later each time. */
-const RETRY_MS = 1_000;
+/** Behind a run that failed, and twice as long behind the next. */
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 30_000;
 
 export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
   readonly #counts = keepCounts();
   /** Of all isolates. */
   readonly #answers = createOwnMetrics(unknown);
-  readonly #publish = onceMore(() => this.#with((work) => this.#publishWith(work)));
-  readonly #reconcile = onceMore(() => this.#with((work) => this.#reconcileWith(work)));
+  readonly #publish = this.#repeatable((work) => work.publish());
+  readonly #reconcile = this.#repeatable((work) => work.reconcile());
   #work: BackgroundWork | undefined;
   #users = 0;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
   /** Something was written. Resolves when it is published, and what it made due is done. */
   async kick(): Promise<void> {
-    try {
-      await this.#run();
-    } catch (error) {
-      await this.#wakeIn(RETRY_MS);
-      throw error;
-    }
+    // What fails does not keep the other from its work.
+    const ends = await Promise.allSettled([this.#publish(), this.#reconcile()]);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   /** What cron calls: also what is due for its age alone. */
   async scheduled(): Promise<void> {
-    await this.#with((work) => work.upkeep());
-    await this.kick();
+    try {
+      await this.#with((work) => work.upkeep());
+    } finally {
+      await this.kick();
+    }
   }
 
+  /** Never rejects: what failed has set the next one. */
   async alarm(): Promise<void> {
-    await this.#run();
+    await this.kick().catch((error: unknown) =>
+      logger.warn({ err: error }, 'publishing or reconciling failed; it is tried again'),
+    );
   }
 
   /** An isolate has answered these. */
@@ -75,27 +79,27 @@ export class Background extends DurableObject<typeof bindings> {
     return sumOf([own, await this.#answers.registry.getMetricsAsJSON()]).getMetricsAsJSON();
   }
 
-  /** One that fails does not keep the other from its work. */
-  async #run(): Promise<void> {
-    const [published, reconciled] = await Promise.allSettled([this.#publish(), this.#reconcile()]);
-    if (published.status === 'rejected') throw published.reason;
-    if (reconciled.status === 'rejected') throw reconciled.reason;
+  /** Work that tells when it is due again, which an alarm then sees to. When it fails it is due again, too. */
+  #repeatable(ask: (work: BackgroundWork) => Promise<number | undefined>): () => Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
+    return onceMore(async () => {
+      try {
+        const nextMs = await this.#with(ask);
+        if (nextMs !== undefined) await this.#wakeIn(Math.max(nextMs, SOONEST_MS));
+        retryMs = FIRST_RETRY_MS;
+      } catch (error) {
+        await this.#wakeIn(retryMs);
+        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+        throw error;
+      }
+    });
   }
 
-  async #publishWith(work: BackgroundWork): Promise<void> {
-    if (await work.publish()) await this.#wakeIn(SOONEST_MS);
-  }
-
-  async #reconcileWith(work: BackgroundWork): Promise<void> {
-    const nextMs = await work.reconcile();
-    if (nextMs !== undefined) await this.#wakeIn(Math.max(nextMs, SOONEST_MS));
-  }
-
-  /** There is one alarm: whatever asks for the earliest has it, and the run then asks for the next. */
+  /** There is one alarm: the earliest that was asked for, and the run that it begins asks for the next. */
   async #wakeIn(milliseconds: number): Promise<void> {
     const atMs = Date.now() + milliseconds;
-    const setMs = await this.ctx.storage.getAlarm();
-    if (setMs === null || setMs > atMs) await this.ctx.storage.setAlarm(atMs);
+    const known = await this.ctx.storage.getAlarm();
+    if (known === null || known > atMs) await this.ctx.storage.setAlarm(atMs);
   }
 
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {

@@ -105,7 +105,7 @@ function readShared(
   }
 }
 
-function describe({ path, message, input }: v.BaseIssue<unknown>): string {
-  if (typeof input !== 'string') return message;
-  return `${String(path?.[0]?.key)} is ${JSON.stringify(input)}; allowed: ${message}`;
+function describe({ path, message }: v.BaseIssue<unknown>): string {
+  const [item] = path ?? [];
+  return item ? `${String(item.key)} is ${JSON.stringify(item.value)}; allowed: ${message}` : message;
 }
