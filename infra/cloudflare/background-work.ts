@@ -30,6 +30,8 @@ const RECONCILE_CONNECTIONS = 2;
 const STATEMENT_TIMEOUT_MS = 15_000;
 /** No batch is begun later: the next kick or cron goes on. */
 const PUBLISH_BUDGET_MS = 25_000;
+/** Behind a run that could not publish a stream. */
+const RETRY_MS = 1_000;
 /** No pass is begun later: the next cron finds the leases free. */
 const RECONCILE_BUDGET_MS = 25_000;
 const CHECK_TIMEOUT_MS = 2_000;
@@ -100,9 +102,14 @@ export function createBackgroundWork({
   const isServable: ReadinessCheck = { name: 'set-up', check: () => assertServable(pools.publish) };
   return {
     async publish() {
+      let hasFailed = false;
       const ports: PublishDeps = {
         outbox: postgresOutbox(pools.publish),
         ...reports,
+        onStreamError(stream, error) {
+          hasFailed = true;
+          reports.onStreamError(stream, error);
+        },
         onPublished(stream, count) {
           reports.onPublished(stream, count);
           onNews([
@@ -113,7 +120,8 @@ export function createBackgroundWork({
       };
       const budget = AbortSignal.timeout(PUBLISH_BUDGET_MS);
       await publishOnce(ports, budget);
-      return budget.aborted ? 0 : undefined;
+      if (budget.aborted) return 0;
+      return hasFailed ? RETRY_MS : undefined;
     },
     async reconcile() {
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });

@@ -1,5 +1,8 @@
 /** workerd is killed while it works, and so are single objects of it. What was answered is kept, and delivered once. */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { expectDelivered } from '#test/fault/delivery.ts';
 import { startResumingWatcher } from '#test/fault/resuming-watcher.ts';
@@ -7,10 +10,12 @@ import { makeTenant } from '#test/fault/tenant.ts';
 import { startWriters } from '#test/fault/writers.ts';
 import { type Answer, clientOf } from '#test/http/client.ts';
 import { TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
-import { noWorkerd, useEdge } from '#test/workerd/edge.ts';
-import { killWorker } from '#test/workerd/workerd-process.ts';
+import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
+import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { EDGE, noWorkerd, useEdge } from '#test/workerd/edge.ts';
+import { descendantsOf, killWorker } from '#test/workerd/workerd-process.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 const WRITES_PER_ROUND = 60;
 const RESTART_LIMIT_MS = 60_000;
 
@@ -56,7 +61,44 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     await Promise.all([ofOne.stop(), ofAll.stop()]);
     console.log(`${writers.acknowledged.length} writes answered, ${writers.broken} connections broken`);
   });
+
+  test('kill -9 of npm run edge leaves no process behind; started again with more shards, a watcher resumes where it was', async () => {
+    const database = await createTestDatabase();
+    const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-edge-'));
+    const start = (env: Readonly<Record<string, string>> = {}): Promise<LocalInstance> =>
+      startLocalInstance({ program: EDGE, databaseUrl: database.url, dataDir, env });
+    let instance = await start();
+    try {
+      const { tenant, token } = await makeTenant(instance);
+      const watcher = startResumingWatcher({ baseUrl: () => instance.baseUrl, token, tenants: tenant });
+      await watcher.ready;
+      const writers = startWriters({ baseUrl: () => instance.baseUrl, token, tenant });
+      await writers.more(WRITES_PER_ROUND);
+      const family = await descendantsOf(instance.process.pid);
+      expect(family.filter(({ command }) => command.includes('workerd serve ')).length).toBe(2);
+      instance.process.kill('SIGKILL');
+      await instance.process.exit;
+      await expect.poll(() => family.filter(({ pid }) => isAlive(pid)), { timeout: 20_000 }).toEqual([]);
+      instance = await start({ WATCH_SHARDS: '3' });
+      await writers.more(WRITES_PER_ROUND, RESTART_LIMIT_MS);
+      await writers.stop();
+      await expectDelivered(watcher, writers.acknowledged);
+      await watcher.stop();
+    } finally {
+      await instance.stop();
+      await database.drop();
+      await rm(dataDir, { recursive: true });
+    }
+  });
 });
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 /** A client asks again; what was made by an answer that was lost is there. */
 async function untilAnswered(ask: () => Promise<Answer>): Promise<void> {
