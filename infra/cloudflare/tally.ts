@@ -1,6 +1,6 @@
 /**
  * What an isolate has answered. It has no metrics of its own, for nobody can ask it, and it may be gone at any time: so it
- * tells the one object that is asked, at most once a second. What it had not told when it was killed is not counted.
+ * tells the one object that is asked, every few seconds. What it had not told when it was killed is not counted.
  */
 
 export interface Answered {
@@ -19,13 +19,14 @@ export interface Tally {
 export interface IsolateTally {
   answered(answer: Answered): void;
   refused(): void;
-  /** Belongs behind each answer: one of those that come within a second waits, and tells for all. */
+  /** Belongs behind each answer: one of those that come within some seconds waits, and tells for all. */
   tell(): Promise<void>;
 }
 
-const TELL_AFTER_MS = 1_000;
+/** There may be hundreds of isolates, and one object that counts; what is asked of it is asked every 15 s or so. */
+const TELL_AFTER_MS = 5_000;
 /** Whoever waited for so long was killed. */
-const LOST_AFTER_MS = 5_000;
+const LOST_AFTER_MS = 15_000;
 /** Clients make up methods, and each would be a series of its own. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 

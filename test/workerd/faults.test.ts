@@ -17,6 +17,8 @@ import { noWorkerd, useEdge } from '#test/workerd/edge.ts';
 
 const ORIGIN = 'https://app.example';
 const SHARDS = 3;
+/** Isolates tell every few seconds what they counted. */
+const TOLD = { timeout: 20_000, interval: 200 };
 
 describe.skipIf(noWorkerd)('on workerd', () => {
   const edge = useEdge(async () => ({
@@ -63,8 +65,8 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       expectStatus(refused, 429, 'TooManyRequests', /more than 2 requests per second/);
       expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0);
       expect((await world.viewer.get(world.widgets)).status).toBe(200);
-      await expect.poll(() => metric(/^plumbline_refused_by_limit_total\{limit="requests"\}/)).toBeGreaterThan(0);
-      await expect.poll(() => metric(/duration_seconds_count\{method="GET",code="429"\}/)).toBeGreaterThan(0);
+      await expect.poll(() => metric(/^plumbline_refused_by_limit_total\{limit="requests"\}/), TOLD).toBeGreaterThan(0);
+      await expect.poll(() => metric(/duration_seconds_count\{method="GET",code="429"\}/), TOLD).toBeGreaterThan(0);
       expect(await metric(/duration_seconds_count\{method="GET",code="200"\}/)).toBeGreaterThan(0);
     });
 
@@ -163,7 +165,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       expect(writers.broken).toBe(0);
       // Neither cron nor another write follows.
       await expectDelivered(watcher, writers.acknowledged);
-      await expect.poll(() => metric(/duration_seconds_count\{method="\w+",code="503"\}/)).toBeGreaterThan(10);
+      await expect.poll(() => metric(/duration_seconds_count\{method="\w+",code="503"\}/), TOLD).toBeGreaterThan(10);
       await watcher.stop();
     });
 

@@ -13,21 +13,21 @@ afterEach(() => vi.useRealTimers());
 
 const answered = (code: number, method = 'GET'): void => tally.answered({ method, code, seconds: 0.25 });
 
-test('answers of a second are told at once, each one time, the last too', async () => {
+test('answers of some seconds are told at once, each one time, the last too', async () => {
   const tellings: Promise<void>[] = [];
   for (const code of [200, 201, 503]) {
     answered(code);
     tellings.push(tally.tell());
   }
   tally.refused();
-  await vi.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(5_000);
   await Promise.all(tellings);
   expect(told.map(({ answers, refused }) => [answers.map(({ code }) => code), refused])).toEqual([
     [[200, 201, 503], 1],
   ]);
   answered(204);
   const next = tally.tell();
-  await vi.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(5_000);
   await next;
   expect(told[1]).toEqual({ answers: [{ method: 'GET', code: 204, seconds: 0.25 }], refused: 0 });
 });
@@ -37,16 +37,16 @@ test('when the one that waits to tell was killed, a later one tells', async () =
   void tally.tell();
   // Its timer went with it.
   vi.clearAllTimers();
-  await vi.advanceTimersByTimeAsync(6_000);
+  await vi.advanceTimersByTimeAsync(16_000);
   answered(201);
   void tally.tell();
-  await vi.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(5_000);
   expect(told.flatMap(({ answers }) => answers).map(({ code }) => code)).toEqual([200, 201]);
 });
 
 test('methods that clients make up are one', async () => {
   for (const method of ['GET', 'BREW', 'PROPFIND']) answered(405, method);
   void tally.tell();
-  await vi.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(5_000);
   expect(told[0]?.answers.map(({ method }) => method)).toEqual(['GET', 'other', 'other']);
 });
