@@ -5,6 +5,7 @@
 
 import postgres from 'postgres';
 import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
+import { assertKindsAreKnown, KindMismatch, type RegisteredKind } from '#adapters/postgres/kinds.ts';
 import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { StatusError } from '#core/status-error.ts';
 
@@ -16,13 +17,24 @@ const UNDEFINED_TABLE = '42P01';
  * @param sql of the login that serves.
  * @throws {StatusError} ServiceUnavailable, with what is wrong and what to do; of the login only its cause says that.
  */
-export async function assertServable(sql: Sql): Promise<void> {
-  try {
-    await assertServerRole(sql);
-  } catch (error) {
-    throw unusable(error);
+export async function assertServable(sql: Sql, kinds: readonly RegisteredKind[]): Promise<void> {
+  const [role, newest, known] = await Promise.allSettled([
+    assertServerRole(sql),
+    newestMigration(sql),
+    assertKindsAreKnown(sql, kinds),
+  ]);
+  // Who has no rights, or another schema, cannot know the rest.
+  if (role.status === 'rejected') throw unusable(role.reason);
+  if (newest.status === 'rejected') throw unusable(newest.reason);
+  assertNewest(newest.value);
+  if (known.status === 'fulfilled') return;
+  if (known.reason instanceof KindMismatch) {
+    throw new StatusError('ServiceUnavailable', known.reason.message, { cause: known.reason });
   }
-  const newest = await newestMigration(sql);
+  throw unusable(known.reason);
+}
+
+function assertNewest(newest: string | undefined): void {
   if (newest === NEWEST_MIGRATION) return;
   if (newest === undefined) throw notServable('has no schema: npm run set-up makes it');
   if (newest < NEWEST_MIGRATION) {
@@ -40,7 +52,7 @@ async function newestMigration(sql: Sql): Promise<string | undefined> {
     return row?.name;
   } catch (error) {
     if (error instanceof postgres.PostgresError && error.code === UNDEFINED_TABLE) return undefined;
-    throw unusable(error);
+    throw error;
   }
 }
 

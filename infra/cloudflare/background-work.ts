@@ -99,7 +99,7 @@ export function createBackgroundWork({
       },
     },
   };
-  const isServable: ReadinessCheck = { name: 'set-up', check: () => assertServable(pools.publish) };
+  const isServable: ReadinessCheck = { name: 'set-up', check: () => assertServable(pools.publish, kinds) };
   return {
     async publish() {
       let hasFailed = false;

@@ -15,7 +15,7 @@ import type { TokenBlocks } from '#core/ports/token-blocks.ts';
 import { StatusError } from '#core/status-error.ts';
 import type { BlockSet } from '#core/token-block.ts';
 import { cursorKeysOf } from '#infra/cloudflare/cursor-keys.ts';
-import { edge } from '#infra/cloudflare/installation.ts';
+import { edge, kindsOver } from '#infra/cloudflare/installation.ts';
 
 export interface Knowledge {
   readonly box: SecretBox;
@@ -49,7 +49,7 @@ export async function freshKnowledge(sql: Sql, defaults: Limits): Promise<Knowle
       readTokenBlocks(sql),
       readTenantLimits(sql, defaults),
       // Once: isolates that run go on while another version is set up, as processes do.
-      stale ? undefined : assertServable(sql),
+      stale ? undefined : assertServable(sql, kindsOver(sql).all),
     ]);
     known = { box: secretBox(keys, { sealingId }), blocks, limits, readAtMs: Date.now() };
     return knowledgeOf(known);
@@ -63,7 +63,7 @@ async function explained(error: unknown, sql: Sql): Promise<unknown> {
   const told = toCallerError(error, 'keys and blocks');
   if (told instanceof StatusError) return told;
   try {
-    await assertServable(sql);
+    await assertServable(sql, kindsOver(sql).all);
     return told;
   } catch (reason) {
     return reason;

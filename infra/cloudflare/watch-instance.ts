@@ -81,7 +81,8 @@ export async function openWatchInstance({
   }
 
   async function compose(): Promise<WatchInstance> {
-    await assertServable(pools.watch);
+    const kinds = kindsOver(pools.watch);
+    await assertServable(pools.watch, kinds.all);
     // What the database knows is told once, by who works in the background.
     const metrics = createOwnMetrics(unknown);
     const groupMetrics = createGroupMetrics(metrics.registry, unknown);
@@ -105,7 +106,6 @@ export async function openWatchInstance({
     box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
     const ticker = setInterval(() => notices.tell(GROUP_NOTICE), GROUPS_FLOOR_MS);
     lifetime.signal.addEventListener('abort', () => clearInterval(ticker), { once: true });
-    const kinds = kindsOver(pools.watch);
     const store = postgresResources(pools.watch, SNAPSHOTS);
     const appFor = (audience: Audience): ReturnType<typeof createWatch> =>
       createWatch({

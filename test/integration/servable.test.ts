@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { type RegisteredKind, registerKinds } from '#adapters/postgres/kinds.ts';
 import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
 import { assertServable, NEWEST_MIGRATION } from '#adapters/postgres/servable.ts';
 import { withSession } from '#adapters/postgres/session.ts';
@@ -25,11 +26,14 @@ afterAll(async () => {
 });
 
 /** As a worker asks, over a connection of its own. */
-async function ask(changes: Partial<Pick<URL, 'username' | 'password' | 'pathname'>> = {}): Promise<string> {
+async function ask(
+  changes: Partial<Pick<URL, 'username' | 'password' | 'pathname'>> = {},
+  kinds: readonly RegisteredKind[] = [],
+): Promise<string> {
   const url = Object.assign(new URL(database.url), { username: name, password: PASSWORD, ...changes });
   const sql = connect(url.href, { applicationName: 'test', pooler: 'any' });
   try {
-    await assertServable(sql);
+    await assertServable(sql, kinds);
     return 'servable';
   } catch (error) {
     expect(error).toMatchObject({ name: 'StatusError', reason: 'ServiceUnavailable' });
@@ -68,6 +72,25 @@ test('of a login that acts as another role only the log is told what is wrong', 
   const said = await ask({ username, password });
   expect(said).toMatch(/login of this server is not set up; its log says/);
   expect(said).not.toContain(username);
+});
+
+test('a kind that was not registered, or otherwise, is refused by its name', async () => {
+  const kind: RegisteredKind = {
+    group: 'example.dev',
+    version: 'v1',
+    kind: 'Comet',
+    plural: 'comets',
+    scope: 'Namespaced',
+    redact: ['spec.password'],
+    finalizers: [],
+    controllers: [],
+    controllersElsewhere: [],
+  };
+  expect(await ask({}, [kind])).toMatch(/does not know example\.dev\/Comet as this program does; run npm run set-up/);
+  await registerKinds(database.url, [{ ...kind, redact: [] }]);
+  expect(await ask({}, [kind])).toMatch(/does not know example\.dev\/Comet/);
+  await registerKinds(database.url, [kind]);
+  expect(await ask({}, [kind])).toBe('servable');
 });
 
 test('a wrong password and a database that is not there are something that passes', async () => {
