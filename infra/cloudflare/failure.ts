@@ -2,11 +2,16 @@
 
 import { createHttpApp } from '#http/app.ts';
 import { StatusError } from '#core/status-error.ts';
-import { logger } from '#infra/cloudflare/installation.ts';
+import { audienceAt } from '#infra/cloudflare/config.ts';
+import { edge, logger } from '#infra/cloudflare/installation.ts';
 
 /** As every function answers an error. */
 export async function answerFailure(request: Request, error: unknown): Promise<Response> {
-  const app = createHttpApp({ logger });
+  const audience = audienceAt(request.url, edge);
+  const app = createHttpApp({
+    logger: logger.child({ audience }),
+    ...(audience === 'public' && { allowedOrigins: edge.config.allowedOrigins }),
+  });
   app.all('*', () => {
     throw error;
   });

@@ -4,7 +4,9 @@
  */
 
 import type { ExecutionContext, ScheduledController } from 'cloudflare:workers';
+import { audienceAt } from '#infra/cloudflare/config.ts';
 import { answerFailure, objectFailed } from '#infra/cloudflare/failure.ts';
+import { identify } from '#infra/cloudflare/identify.ts';
 import { edge, kindsOver, logger, tally } from '#infra/cloudflare/installation.ts';
 import { answerOperator } from '#infra/cloudflare/operations.ts';
 import { answerResourceRequest } from '#infra/cloudflare/resource-api.ts';
@@ -37,7 +39,9 @@ const worker = {
   },
 };
 
+/** Who has no token comes no further: strangers would keep a shard awake, and its connections. */
 async function answerWatch(request: Request, url: URL): Promise<Response> {
+  await identify[audienceAt(request.url, edge)](request.headers.get('Authorization') ?? undefined);
   const shard = await shardOf(url, edge);
   try {
     return await edge.watchShards.getByName(shard).fetch(request);

@@ -49,7 +49,8 @@ describe.skipIf(noWorkerd)('on workerd', () => {
 
   /** Has one of the worker's objects evicted. */
   async function breakOff(what: 'shard' | 'background', tenants: string): Promise<Response> {
-    return fetch(watchUrl(world.target.baseUrl, { tenants }), { headers: { 'X-Test-Break': what } });
+    const headers = { 'X-Test-Break': what, Authorization: `Bearer ${await world.target.token(EVERYONE)}` };
+    return fetch(watchUrl(world.target.baseUrl, { tenants }), { headers });
   }
 
   describe('limits', () => {
@@ -115,6 +116,18 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     });
   });
 
+  test('strangers wake no shard: they are refused before it, and told why on their page', async () => {
+    const answer = await fetch(watchUrl(world.target.baseUrl), {
+      headers: { 'X-Test-Break': 'shard', Origin: ORIGIN },
+    });
+    expect([answer.status, answer.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer realm="plumbline"']);
+    expect(answer.headers.get('Access-Control-Allow-Origin')).toBe(ORIGIN);
+    expect(await answer.json()).toMatchObject({
+      reason: 'Unauthorized',
+      message: expect.stringContaining('a token is needed'),
+    });
+  });
+
   describe('an evicted object', () => {
     test('of watches: its callers are told to come again, its watchers resume without loss, other shards notice nothing', async () => {
       const { tenant, token } = await makeTenant(world.target);
@@ -128,7 +141,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       expect([answer.status, answer.headers.get('Retry-After')]).toEqual([503, '1']);
       expect(await answer.json()).toMatchObject({
         reason: 'ServiceUnavailable',
-        message: /^the watch shard watch-\d broke off/,
+        message: expect.stringMatching(/^the watch shard watch-\d broke off/),
       });
       await writers.more(20);
       await writers.stop();
@@ -207,7 +220,8 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       expect(readiness.status).toBe(503);
       expect(await readiness.text()).toContain('the database has no schema: npm run set-up makes it');
       await breakOff('shard', 'system');
-      const answer = await fetch(watchUrl(targets.public.baseUrl, { tenants: 'system' }));
+      const headers = { Authorization: `Bearer ${await world.target.token(EVERYONE)}` };
+      const answer = await fetch(watchUrl(targets.public.baseUrl, { tenants: 'system' }), { headers });
       expect(answer.status).toBe(503);
       expect(await answer.text()).toContain('the database has no schema: npm run set-up makes it');
     } finally {
