@@ -8,11 +8,12 @@ import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
-import { createBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
+import { openBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
 import { keepCounts, type Metric, sumOf } from '#infra/cloudflare/kept-counts.ts';
 import { onceMore } from '#infra/cloudflare/once-more.ts';
 import type { Tally } from '#infra/cloudflare/tally.ts';
+import { messageOf } from '#infra/local/start-error.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
 const LINGER_MS = 10_000;
@@ -28,21 +29,24 @@ export class Background extends DurableObject<typeof bindings> {
   /** Of all isolates. */
   readonly #answers = createOwnMetrics(unknown);
   readonly #publish = this.#repeatable((work) => work.publish());
+  readonly #keepTopics = this.#repeatable((work) => work.keepTopics());
   readonly #reconcile = this.#repeatable((work) => work.reconcile());
-  #work: BackgroundWork | undefined;
+  #work: Promise<BackgroundWork> | undefined;
   #users = 0;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
   /** Something was written. Resolves when it is published, and what it made due is done. */
   async kick(): Promise<void> {
-    // What fails does not keep the other from its work.
-    const ends = await Promise.allSettled([this.#publish(), this.#reconcile()]);
+    // What fails does not keep the others from their work.
+    const ends = await Promise.allSettled([this.#publish(), this.#keepTopics(), this.#reconcile()]);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   /** What cron calls: also what is due for its age alone. */
   async scheduled(): Promise<void> {
     try {
+      // What is under way then ends as it can: no event is written into the wrong log, for the database says where.
+      if (!(await this.#with((work) => work.isCurrent()))) await this.#close();
       await this.#with((work) => work.upkeep());
     } finally {
       await this.kick();
@@ -70,12 +74,16 @@ export class Background extends DurableObject<typeof bindings> {
   }
 
   async readiness(): Promise<readonly CheckResult[]> {
-    return this.#with((work) => work.readiness());
+    try {
+      return await this.#with((work) => work.readiness());
+    } catch (error) {
+      return [{ name: 'background', status: 'not ready', reason: messageOf(error) }];
+    }
   }
 
-  /** What the database knows, and what was counted here. */
+  /** What the database knows, as far as it can be asked, and what was counted here. */
   async metrics(): Promise<readonly Metric[]> {
-    const own = await this.#with((work) => this.#counts.with(work.registry));
+    const own = await this.#with((work) => this.#counts.with(work.registry)).catch(() => this.#counts.with(undefined));
     return sumOf([own, await this.#answers.registry.getMetricsAsJSON()]).getMetricsAsJSON();
   }
 
@@ -105,27 +113,36 @@ export class Background extends DurableObject<typeof bindings> {
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {
     clearTimeout(this.#closing);
     this.#users += 1;
-    this.#work ??= createBackgroundWork({
+    this.#work ??= openBackgroundWork({
       edge,
       kindsOver,
       logger,
       onNews: (notices) => void this.#tell(notices),
-      onPass: () =>
+      onWritten: () =>
         void this.#publish().catch((error: unknown) =>
           logger.warn({ err: error }, 'publishing failed; it is tried again'),
         ),
     });
     const work = this.#work;
+    work.catch(() => this.#forget(work));
     try {
-      return await use(work);
+      return await use(await work);
     } finally {
       this.#users -= 1;
-      if (this.#users === 0) this.#closing = setTimeout(() => void this.#close(work), LINGER_MS);
+      if (this.#users === 0) this.#closing = setTimeout(() => void this.#close(), LINGER_MS);
     }
   }
 
-  async #close(work: BackgroundWork): Promise<void> {
+  #forget(work: Promise<BackgroundWork>): void {
+    if (this.#work === work) this.#work = undefined;
+  }
+
+  /** What could not be opened has forgotten itself. */
+  async #close(): Promise<void> {
+    const opening = this.#work;
     this.#work = undefined;
+    const work = await opening?.catch(() => undefined);
+    if (!work) return;
     await this.#counts.keep(work.registry);
     await work.close();
   }

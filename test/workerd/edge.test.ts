@@ -136,9 +136,12 @@ describe.skipIf(noWorkerd)('a worker', () => {
       'WATCH_SHARDS:none',
       'EVENT_LOG:kafka',
       'KAFKA_BROKERS:k:9092',
+      'KAFKA_SSL:true',
+      'KAFKA_CLIENT_CERT_FILE:tls.crt',
+      'KAFKA_CLIENT_KEY_FILE:tls.key',
     ]);
     expect(said).toContain('WATCH_SHARDS is "none"; allowed: 1 to 1000');
-    expect(said).toContain('EVENT_LOG is "kafka"; allowed on workerd: postgres');
+    expect(said).toContain('KAFKA_CLIENT_CERT_FILE is set, and sockets of workerd send no client certificate');
   });
 
   test('is deployed as wrangler.jsonc has it: by a dry run, with all its bindings', async () => {
@@ -147,7 +150,8 @@ describe.skipIf(noWorkerd)('a worker', () => {
     const { stdout } = await promisify(execFile)(process.execPath, [wranglerProgram(), ...args], {
       env: { ...process.env, NO_COLOR: '1', WRANGLER_SEND_METRICS: 'false' },
     });
-    for (const binding of ['env.WATCH_SHARD', 'env.BACKGROUND', 'env.HYPERDRIVE']) expect(stdout).toContain(binding);
+    for (const binding of ['env.WATCH_SHARD', 'env.BACKGROUND', 'env.KAFKA_RELAY', 'env.HYPERDRIVE'])
+      expect(stdout).toContain(binding);
     expect(await readdir(folder)).toContain('worker.js');
     await rm(folder, { recursive: true });
   });

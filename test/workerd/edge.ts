@@ -55,6 +55,9 @@ export async function startEdge(variables: Readonly<Record<string, string>> = {}
     databaseUrl: database.url,
     dataDir,
     env: { TENANT_GRACE_SECONDS: '1', ...variables },
+  }).catch(async (error: unknown) => {
+    await leave();
+    throw error;
   });
   return {
     ...(await deploymentIn(dataDir)),
@@ -63,10 +66,14 @@ export async function startEdge(variables: Readonly<Record<string, string>> = {}
     log: () => instance.log(),
     async stop(): Promise<void> {
       await instance.stop();
-      await database.drop();
-      await rm(dataDir, { recursive: true });
+      await leave();
     },
   };
+
+  async function leave(): Promise<void> {
+    await database.drop();
+    await rm(dataDir, { recursive: true });
+  }
 }
 
 function findProblem(): string | undefined {

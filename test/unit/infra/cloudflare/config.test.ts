@@ -8,6 +8,7 @@ const COMPLETE: Readonly<Record<string, unknown>> = {
   HYPERDRIVE: { connectionString: 'postgres://user:secret@db.example/plumbline' },
   WATCH_SHARD: namespace,
   BACKGROUND: namespace,
+  KAFKA_RELAY: namespace,
   TOKEN_ISSUER: 'https://issuer.example',
   TOKEN_JWKS_URL: 'https://issuer.example/keys',
 };
@@ -43,6 +44,7 @@ describe('a worker', () => {
     ['WATCH_SHARD', 'WatchShard', /^WATCH_SHARD is not bound; needed: the Durable Object class WatchShard/],
     ['WATCH_SHARD', { get: () => undefined, put: () => undefined }, /^WATCH_SHARD is not bound/],
     ['BACKGROUND', 7, /^BACKGROUND is not bound; needed: the Durable Object class Background/],
+    ['KAFKA_RELAY', {}, /^KAFKA_RELAY is not bound; needed: the Durable Object class KafkaRelay/],
     ['TOKEN_ISSUER', '', /TOKEN_ISSUER and TOKEN_JWKS_URL are set together/],
     ['TOKEN_ISSUER', ' me ', /^TOKEN_ISSUER is " me "; allowed: what tokens have as "iss"/],
     ['TOKEN_ISSUER', { url: 'https://issuer.example' }, /TOKEN_ISSUER and TOKEN_JWKS_URL are set together/],
