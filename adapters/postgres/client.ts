@@ -80,11 +80,18 @@ const CONNECTION_CODES = new Set([
 // serialization), resources, lock not available, operator intervention, system error.
 const TRANSIENT_CLASSES = new Set(['08', '40', '53', '55', '57', '58']);
 
+// Invalid authorization (a password that was changed), and a database that is not there: what an operator repairs.
+const REFUSED_CLASSES = new Set(['28', '3D']);
+
 /** Whether the statement may succeed when it is repeated later. */
 export function isTransient(error: unknown): boolean {
   const code = codeOf(error);
   if (code === undefined) return false;
   return CONNECTION_CODES.has(code) || (code.length === 5 && TRANSIENT_CLASSES.has(code.slice(0, 2)));
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && REFUSED_CLASSES.has(error.code.slice(0, 2));
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -96,7 +103,7 @@ function codeOf(error: unknown): string | undefined {
  * @param subject what the statement was about, for the message: `Widget "blue"`.
  */
 export function toCallerError(error: unknown, subject: string): unknown {
-  if (isTransient(error)) {
+  if (isTransient(error) || isRefused(error)) {
     return new StatusError('ServiceUnavailable', 'the database is not available; try again', {
       details: { retryAfterSeconds: 1 },
       cause: error,

@@ -71,14 +71,17 @@ async function registerKind(sql: Sql, kind: RegisteredKind): Promise<void> {
  * @throws {KindMismatch} that names those that are not.
  */
 export async function assertKindsAreRegistered(databaseUrl: string, kinds: readonly RegisteredKind[]): Promise<void> {
-  const known = await asRole(
-    databaseUrl,
-    { applicationName: 'plumbline kinds check', role: 'plumbline_worker' },
-    (sql) => sql<KnownKind[]>`
-      select api_group as "group", kind, version, plural, scope, redact, finalizers,
-        array(select name from plumbline.controller c where (c.api_group, c.kind) = (k.api_group, k.kind)) as controllers
-      from plumbline.kind k`,
+  await asRole(databaseUrl, { applicationName: 'plumbline kinds check', role: 'plumbline_worker' }, (sql) =>
+    assertKindsAreKnown(sql, kinds),
   );
+}
+
+/** The same, over connections that there are. @param sql of `plumbline_worker`. */
+export async function assertKindsAreKnown(sql: Sql, kinds: readonly RegisteredKind[]): Promise<void> {
+  const known = await sql<KnownKind[]>`
+    select api_group as "group", kind, version, plural, scope, redact, finalizers,
+      array(select name from plumbline.controller c where (c.api_group, c.kind) = (k.api_group, k.kind)) as controllers
+    from plumbline.kind k`;
   const wrong = kinds.filter((kind) => !known.some((row) => isSame(kind, row)));
   if (wrong.length === 0) return;
   const names = wrong.map(({ group, kind }) => `${group}/${kind}`).join(', ');

@@ -13,27 +13,21 @@ import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { createApi } from '#functions/api/handler.ts';
 import type { HttpEnv } from '#http/app.ts';
-import { authenticateBy, createAuthenticator } from '#http/authenticate.ts';
+import { authenticateBy } from '#http/authenticate.ts';
 import { limitRequests } from '#http/limit-requests.ts';
 import { audienceAt } from '#infra/cloudflare/config.ts';
-import { edge, tokenKeys } from '#infra/cloudflare/installation.ts';
+import { identify } from '#infra/cloudflare/identify.ts';
+import { edge, tally } from '#infra/cloudflare/installation.ts';
 import { freshKnowledge, knownLimits } from '#infra/cloudflare/knowledge.ts';
 import { defaultLimits } from '#infra/local/limits.ts';
-import { optionsFor } from '#infra/local/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** Of the six that an invocation may have open; lists at the log's head and dry runs take one more. */
 const MOST_CONNECTIONS = 3;
 
 const LIMITS = defaultLimits(edge.config.limits);
-/** Of this isolate. What was refused is counted by nobody: an isolate has no metrics of its own. */
+/** Of this isolate. */
 const limited = { public: limitHere(), private: limitHere() };
-
-/** Of this isolate too: tokens that were checked are remembered between requests. */
-const identify = {
-  public: createAuthenticator(optionsFor(edge.issuer, tokenKeys, 'public')),
-  private: createAuthenticator(optionsFor(edge.issuer, tokenKeys, 'private')),
-};
 
 export interface ResourceApiOptions {
   readonly kindsOver: (sql: Sql) => KindRegistry;
@@ -75,7 +69,7 @@ export async function answerResourceRequest(request: Request, options: ResourceA
 }
 
 function limitHere(): MiddlewareHandler<HttpEnv> {
-  return limitRequests({ limits: knownLimits(LIMITS), onRefused: () => undefined });
+  return limitRequests({ limits: knownLimits(LIMITS), onRefused: tally.refused });
 }
 
 /** What is compressed already must not be compressed once more: workerd does so with each body that names an encoding. */

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type RotatingBox, rotatingBox } from '#adapters/ciphers/rotating-box.ts';
-import { fileCursorKeyAdmin, fileCursorKeys, textCursorKeys } from '#adapters/node/cursor-key-file.ts';
+import { fileCursorKeyAdmin, fileCursorKeys } from '#adapters/node/cursor-key-file.ts';
+import { textCursorKeys } from '#adapters/node/cursor-key-text.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeyAdmin, postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
