@@ -10,7 +10,7 @@ import type { ResourceObject } from '#core/resource.ts';
 
 type BoundRole = RoleBindingSpec['role'];
 /** As another binding's status has it. */
-type StoredPlace = { readonly [field: string]: unknown };
+export type StoredPlace = { readonly [field: string]: unknown };
 type Rights = Readonly<Partial<Record<Securable['kind'], readonly string[]>>>;
 
 const READ: Rights = {
@@ -80,11 +80,15 @@ export function rightsChanges(securables: readonly Securable[], roles: readonly 
   });
 }
 
-/** The places of a binding that the role of another place is at. */
-function placesWithRole({ status }: ResourceObject, { server, role }: GrantPlace): readonly StoredPlace[] {
+/** Where a binding has written down that it gives rights, or leaves. */
+export function placesOf({ status }: ResourceObject): readonly StoredPlace[] {
   const places = status?.['places'];
-  const all = isJsonArray(places) ? places.filter(isJsonObject) : [];
-  return all.filter((each) => each['server'] === server && each['role'] === role);
+  return isJsonArray(places) ? places.filter(isJsonObject) : [];
+}
+
+/** The places of a binding that the role of another place is at. */
+function placesWithRole(binding: ResourceObject, { server, role }: GrantPlace): readonly StoredPlace[] {
+  return placesOf(binding).filter((each) => each['server'] === server && each['role'] === role);
 }
 
 function isLeft({ metadata }: ResourceObject, place: StoredPlace): boolean {

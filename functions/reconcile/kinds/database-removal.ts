@@ -1,11 +1,11 @@
 /** Removes what was made for a ManagedDatabase, or leaves it to its users, until nothing of it is ours. */
 
-import { isJsonArray, isJsonObject } from '#core/json.ts';
 import { ROLE_BINDING_KIND } from '#core/kinds/role-binding.ts';
 import { DatabaseInUse, type DatabaseServer, type DatabaseServers } from '#core/ports/database-servers.ts';
 import { markerText } from '#core/reconcile/marker.ts';
 import type { FinalizeResult } from '#core/reconcile/outcome.ts';
 import type { ResourceObject } from '#core/resource.ts';
+import { placesOf } from '#functions/reconcile/kinds/binding-rights.ts';
 import { lookAtRole, lookFromOutside } from '#functions/reconcile/kinds/database-look.ts';
 import {
   type DatabaseContext,
@@ -62,7 +62,7 @@ async function keepOpen(ctx: DatabaseContext, server: DatabaseServer, place: Dat
   await ctx.act(`open database ${place.database}`, () => server.databases.change(place.database, change));
 }
 
-/** Whose bindings have to go first, if any. Those that are being deleted count: their rights are not gone yet. */
+/** Which bindings have to go first, as a sentence. Those that are being deleted count: their rights are not gone yet. */
 async function referenceTo(ctx: DatabaseContext): Promise<string | undefined> {
   const { metadata, spec } = ctx.object;
   const bindings = await ctx.list(ROLE_BINDING_KIND);
@@ -70,10 +70,7 @@ async function referenceTo(ctx: DatabaseContext): Promise<string | undefined> {
   if (naming.length > 0) return `the database is named by RoleBindings: ${namesOf(naming)}; delete them`;
   if (spec.deletionPolicy !== 'Retain') return undefined;
   // Nobody will take rights back once the database is not ours any more.
-  const leaving = bindings.filter(({ status }) => {
-    const places = status?.['places'];
-    return isJsonArray(places) && places.some((each) => isJsonObject(each) && each['databaseUid'] === metadata.uid);
-  });
+  const leaving = bindings.filter((binding) => placesOf(binding).some((each) => each['databaseUid'] === metadata.uid));
   return leaving.length > 0 ? `RoleBindings have not taken back their rights yet: ${namesOf(leaving)}` : undefined;
 }
 

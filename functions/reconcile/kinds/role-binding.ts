@@ -67,9 +67,9 @@ async function reconcileBinding(ctx: BindingContext, servers: DatabaseServers): 
   const kept: GrantPlace[] = [];
   const shared: RoleShared[] = [];
   for (const each of places) {
-    const isShared = each.leaving ? await leavePlace(ctx, servers, each) : undefined;
-    if (isShared) shared.push(isShared);
-    if (isShared || !each.leaving) kept.push(each);
+    const unfinished = each.leaving ? await leavePlace(ctx, servers, each) : undefined;
+    if (unfinished) shared.push(unfinished);
+    if (unfinished || !each.leaving) kept.push(each);
     else forgetPlace(ctx, each);
   }
   ctx.report('places', toJson(kept));
@@ -83,8 +83,8 @@ async function finalizeBinding(ctx: BindingContext, servers: DatabaseServers): P
   const shared: RoleShared[] = [];
   // All of them, for others wait for its rights as it waits for theirs.
   for (const place of ctx.object.status.places ?? []) {
-    const isShared = await leavePlace(ctx, servers, place);
-    if (isShared) shared.push(isShared);
+    const unfinished = await leavePlace(ctx, servers, place);
+    if (unfinished) shared.push(unfinished);
   }
   const [first] = shared;
   if (!first) return { finalized: true };
