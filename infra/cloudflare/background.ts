@@ -13,6 +13,7 @@ import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
 import { keepCounts, type Metric, sumOf } from '#infra/cloudflare/kept-counts.ts';
 import { onceMore } from '#infra/cloudflare/once-more.ts';
 import type { Tally } from '#infra/cloudflare/tally.ts';
+import { toldElsewhere } from '#infra/cloudflare/told-elsewhere.ts';
 import { messageOf } from '#infra/local/start-error.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
@@ -27,7 +28,7 @@ export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
   readonly #counts = keepCounts();
   /** Of all isolates. */
-  readonly #answers = createOwnMetrics(unknown);
+  readonly #answers = createOwnMetrics(toldElsewhere);
   readonly #publish = this.#repeatable((work) => work.publish());
   readonly #keepTopics = this.#repeatable((work) => work.keepTopics());
   readonly #reconcile = this.#repeatable((work) => work.reconcile());
@@ -158,8 +159,4 @@ export class Background extends DurableObject<typeof bindings> {
       }),
     );
   }
-}
-
-async function unknown(): Promise<never> {
-  throw new Error('told elsewhere');
 }

@@ -4,6 +4,7 @@ import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
 import { sumOf } from '#infra/cloudflare/kept-counts.ts';
 import { shardNames } from '#infra/cloudflare/shards.ts';
+import { messageOf } from '#infra/local/start-error.ts';
 
 type Route = (edge: EdgeConfig, query: URLSearchParams) => Promise<Response>;
 
@@ -27,7 +28,7 @@ async function answerReadiness({ background }: EdgeConfig, query: URLSearchParam
     .getByName('background')
     .readiness()
     .catch((error: unknown): readonly CheckResult[] => [
-      { name: 'background', status: 'not ready', reason: String(error) },
+      { name: 'background', status: 'not ready', reason: messageOf(error) },
     ]);
   const checks = all.filter(({ name }) => !query.getAll('exclude').includes(name));
   const isReady = checks.every(({ status }) => status === 'ready');
@@ -44,7 +45,7 @@ async function answerMetrics(edge: EdgeConfig): Promise<Response> {
     const registry = sumOf(parts);
     return new Response(await registry.metrics(), { headers: { 'Content-Type': registry.contentType } });
   } catch (error) {
-    return refuse(503, `an object that counts cannot be asked: ${String(error)}`);
+    return refuse(503, `an object that counts cannot be asked: ${messageOf(error)}`);
   }
 }
 

@@ -22,6 +22,7 @@ import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
 import { cursorKeysOf } from '#infra/cloudflare/cursor-keys.ts';
 import { openOwnLog } from '#infra/cloudflare/own-log.ts';
+import { toldElsewhere } from '#infra/cloudflare/told-elsewhere.ts';
 import { openHub } from '#infra/local/hub.ts';
 import { openLimits } from '#infra/local/limits.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
@@ -89,9 +90,8 @@ export async function openWatchInstance({
   async function compose(): Promise<WatchInstance> {
     const kinds = kindsOver(pools.watch);
     await assertServable(pools.watch, kinds.all);
-    // What the database knows is told once, by who works in the background.
-    const metrics = createOwnMetrics(unknown);
-    const groupMetrics = createGroupMetrics(metrics.registry, unknown);
+    const metrics = createOwnMetrics(toldElsewhere);
+    const groupMetrics = createGroupMetrics(metrics.registry, toldElsewhere);
     const issuer = remoteIssuer(edge.issuer, { logger, registry: metrics.registry }, lifetime.signal);
     const reports = createPublisherReports(metrics, logger);
     const [box, blocks, limits, eventLog] = await Promise.all([
@@ -152,8 +152,4 @@ export async function openWatchInstance({
     lifetime.abort();
     await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
   }
-}
-
-async function unknown(): Promise<never> {
-  throw new Error('told elsewhere');
 }
