@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Logger } from 'pino';
 import { logWorkerLine } from '#infra/cloudflare/dev/worker-lines.ts';
+import { workerVariables } from '#infra/cloudflare/dev/worker-variables.ts';
 import type { Config } from '#infra/local/config.ts';
-import type { KafkaConfig } from '#infra/local/kafka-variables.ts';
 import { openPrivateDirectory, writePrivateFile } from '#infra/local/data-directory.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
@@ -53,7 +53,7 @@ export async function startWrangler({
   const directory = await openPrivateDirectory(config.dataDir, 'workerd');
   // Arguments and environments of processes can be seen by others; this file by nobody.
   const file = join(directory, 'bindings.env');
-  await writePrivateFile(file, envFile({ ...variables, ...configuredVariables(databaseUrl, config) }));
+  await writePrivateFile(file, envFile({ ...variables, ...workerVariables(databaseUrl, config) }));
   const entry = config.kindsModule === undefined ? WORKER : await writeEntry(directory, config.kindsModule);
   const child = spawn(
     process.execPath,
@@ -148,55 +148,6 @@ function program(): string {
       cause: error,
     });
   }
-}
-
-/** What the worker reads as its variables, of those that were given. */
-function configuredVariables(databaseUrl: string, config: Config): Readonly<Record<string, string>> {
-  const maintenance = new URL(databaseUrl);
-  maintenance.pathname = '/postgres';
-  const local = config.databaseUrl === undefined ? { local: maintenance.href } : {};
-  const servers = Object.entries({ ...local, ...config.databaseServers });
-  return {
-    LOG_LEVEL: config.logLevel,
-    EVENT_RETENTION_HOURS: String(config.eventRetentionHours),
-    WATCH_GROUP_IDLE_DAYS: String(config.watchGroupIdleDays),
-    TENANT_GRACE_SECONDS: String(config.tenantGraceSeconds),
-    RECONCILE_CONCURRENCY: String(config.reconcileConcurrency),
-    TENANT_REQUESTS_PER_SECOND: String(config.limits.tenantRequestsPerSecond),
-    TENANT_WATCHERS: String(config.limits.tenantWatchers),
-    MAX_WATCHERS: String(config.limits.maxWatchers),
-    ...(config.orphanGraceHours !== undefined && { ORPHAN_GRACE_HOURS: String(config.orphanGraceHours) }),
-    ...(config.allowedOrigins.length > 0 && { CORS_ORIGINS: config.allowedOrigins.join(',') }),
-    ...(config.cursorKeys && 'text' in config.cursorKeys && { CURSOR_KEYS: config.cursorKeys.text }),
-    ...(config.kafka && kafkaText(config.kafka)),
-    ...(servers.length > 0 && { DATABASE_SERVERS: servers.map(([name, url]) => `${name}=${url}`).join(' ') }),
-  };
-}
-
-function kafkaText({
-  brokers,
-  ssl,
-  clientCertificate,
-  sasl,
-  topicPrefix,
-  compression,
-}: KafkaConfig): Readonly<Record<string, string>> {
-  return {
-    EVENT_LOG: 'kafka',
-    KAFKA_BROKERS: brokers.join(','),
-    KAFKA_SSL: String(ssl),
-    KAFKA_TOPIC_PREFIX: topicPrefix,
-    KAFKA_COMPRESSION: compression,
-    ...(clientCertificate && {
-      KAFKA_CLIENT_CERT_FILE: clientCertificate.certFile,
-      KAFKA_CLIENT_KEY_FILE: clientCertificate.keyFile,
-    }),
-    ...(sasl && {
-      KAFKA_SASL_MECHANISM: sasl.mechanism,
-      KAFKA_USERNAME: sasl.username,
-      KAFKA_PASSWORD: sasl.password,
-    }),
-  };
 }
 
 function envFile(variables: Readonly<Record<string, string>>): string {
