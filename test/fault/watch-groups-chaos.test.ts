@@ -12,7 +12,7 @@ import { type Delivered, readRecords, type RecordLine, type Sent } from '#test/f
 import { type Servers, startServers } from '#test/fault/groups/servers.ts';
 import { isPoison, MAX_ATTEMPTS } from '#test/fault/groups/verdict.ts';
 import { deduplicated, readTopic } from '#test/support/kafka-events.ts';
-import { kafkaBrokers } from '#test/support/kafka.ts';
+import { kafkaBrokers, kafkaVariables } from '#test/support/kafka.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 import { seededRandom, testSeed } from '#test/support/random.ts';
@@ -35,8 +35,7 @@ let records: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const env = LOG === 'kafka' ? { KAFKA_BROKERS: (await kafkaBrokers()).join() } : {};
-  servers = await startServers(database.url, { EVENT_LOG: LOG, ...env });
+  servers = await startServers(database.url, LOG === 'kafka' ? await kafkaVariables() : {});
   sql = connect(database.url, { applicationName: 'test', maxConnections: 4 });
   await createTenants(sql, TENANTS);
   records = await mkdtemp(join(tmpdir(), 'plumbline-records-'));

@@ -7,15 +7,12 @@ import { uniqueName } from '#test/http/resource-api/world.ts';
 import { lostEvents } from '#test/http/watch-groups/lost-events.ts';
 import { useGroups } from '#test/http/watch-groups/world.ts';
 import { deleteRecords } from '#test/support/kafka-retention.ts';
-import { describeKafka, kafkaBrokers } from '#test/support/kafka.ts';
+import { describeKafka, kafkaBrokers, kafkaVariables } from '#test/support/kafka.ts';
 import { untilPublished } from '#test/support/old-events.ts';
 import { useOwnInstance } from '#test/support/own-instance.ts';
 
 describeKafka('groups over a log in Kafka', () => {
-  const instance = useOwnInstance(async () => ({
-    EVENT_LOG: 'kafka',
-    KAFKA_BROKERS: (await kafkaBrokers()).join(','),
-  }));
+  const instance = useOwnInstance(kafkaVariables);
   const world = useGroups(instance.open);
 
   // The first test: where the log begins was not asked a moment ago.

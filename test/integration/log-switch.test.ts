@@ -5,7 +5,7 @@ import { startResumingWatcher } from '#test/fault/resuming-watcher.ts';
 import { makeTenant } from '#test/fault/tenant.ts';
 import { startChild } from '#test/support/child.ts';
 import { makeOwnFolder } from '#test/support/leftovers.ts';
-import { describeKafka, kafkaBrokers } from '#test/support/kafka.ts';
+import { describeKafka, kafkaVariables } from '#test/support/kafka.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 
@@ -19,7 +19,7 @@ describeKafka('an installation that changes its log', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     sql = connect(database.url, { applicationName: 'test', maxConnections: 2 });
-    kafka = { EVENT_LOG: 'kafka', KAFKA_BROKERS: (await kafkaBrokers()).join(',') };
+    kafka = await kafkaVariables();
     dataDir = await makeOwnFolder('plumbline-log-switch-');
   });
 

@@ -46,6 +46,11 @@ export async function kafkaBrokers(): Promise<readonly string[]> {
   return brokers;
 }
 
+/** Of an instance whose log is in that broker. */
+export async function kafkaVariables(): Promise<Readonly<Record<string, string>>> {
+  return { EVENT_LOG: 'kafka', KAFKA_BROKERS: (await kafkaBrokers()).join(',') };
+}
+
 /** A broker or a cluster of the test's own, in a folder that goes with it. It ends with the test's process. */
 export async function startTestKafka(options: Omit<KafkaOptions, 'dataDir'> = {}): Promise<Kafka> {
   const folder = await makeOwnFolder(FOLDER_PREFIX);

@@ -3,8 +3,7 @@
 import { Background } from '#infra/cloudflare/background.ts';
 import { edge } from '#infra/cloudflare/installation.ts';
 import { WatchShard } from '#infra/cloudflare/watch-shard.ts';
-
-export const BREAK = 'X-Test-Break';
+import { BREAK } from '#test/workerd/break-header.ts';
 
 interface Breakable {
   readonly ctx: { abort(reason: string): never };

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { deploymentIn } from '#test/http/deployment.ts';
 import type { Deployment } from '#test/http/target.ts';
-import { kafkaBrokers } from '#test/support/kafka.ts';
 import { startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 
@@ -40,11 +39,6 @@ export function useEdge(variables?: () => Promise<Readonly<Record<string, string
   async function start(): Promise<Edge> {
     return startEdge(await variables?.());
   }
-}
-
-/** Of an edge whose log is in the Kafka that the run shares. */
-export async function kafkaVariables(): Promise<Readonly<Record<string, string>>> {
-  return { EVENT_LOG: 'kafka', KAFKA_BROKERS: (await kafkaBrokers()).join(',') };
 }
 
 export async function startEdge(variables: Readonly<Record<string, string>> = {}): Promise<Edge> {

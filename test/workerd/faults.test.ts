@@ -13,6 +13,7 @@ import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test
 import { ACKS, statusOf } from '#test/http/watch-groups/world.ts';
 import { EVERYONE, useWatches, watchUrl } from '#test/http/watch/world.ts';
 import { SseRefused } from '#test/support/sse-client.ts';
+import { BREAK } from '#test/workerd/break-header.ts';
 import { noWorkerd, useEdge } from '#test/workerd/edge.ts';
 
 const ORIGIN = 'https://app.example';
@@ -49,7 +50,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
 
   /** Has one of the worker's objects evicted. */
   async function breakOff(what: 'shard' | 'background', tenants: string): Promise<Response> {
-    const headers = { 'X-Test-Break': what, Authorization: `Bearer ${await world.target.token(EVERYONE)}` };
+    const headers = { [BREAK]: what, Authorization: `Bearer ${await world.target.token(EVERYONE)}` };
     return fetch(watchUrl(world.target.baseUrl, { tenants }), { headers });
   }
 
@@ -118,7 +119,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
 
   test('strangers wake no shard: they are refused before it, and told why on their page', async () => {
     const answer = await fetch(watchUrl(world.target.baseUrl), {
-      headers: { 'X-Test-Break': 'shard', Origin: ORIGIN },
+      headers: { [BREAK]: 'shard', Origin: ORIGIN },
     });
     expect([answer.status, answer.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer realm="plumbline"']);
     expect(answer.headers.get('Access-Control-Allow-Origin')).toBe(ORIGIN);
