@@ -12,8 +12,8 @@ import { resourceObject } from '#core/resource-json.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import { validateDocument } from '#core/schema-causes.ts';
 import type { Findings } from '#functions/reconcile/findings.ts';
-import { yieldToOthers } from '#loop/yield-to-others.ts';
 import { LeaseLost, type PassSignal } from '#functions/reconcile/pass-signal.ts';
+import { yieldToOthers } from '#loop/yield-to-others.ts';
 
 export interface PassContextOptions {
   readonly kind: Kind;

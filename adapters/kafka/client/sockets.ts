@@ -4,9 +4,9 @@
  */
 
 import { connect, isIP, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 
-import type { Duplex } from 'node:stream';
 import type { ISocketFactory, ISocketFactoryArgs } from 'kafkajs';
 
 const KEEP_ALIVE_DELAY_MS = 60_000;
