@@ -4,7 +4,7 @@
  */
 
 export interface Pump {
-  /** Never rejects. */
+  /** Never rejects. The stream that is written to ends as the other one did: closed, or aborted. */
   readonly ended: Promise<void>;
   /** Lets go of both streams. What was not passed on is lost. */
   stop(): void;
@@ -15,13 +15,15 @@ export function pump(from: ReadableStream<Uint8Array>, to: WritableStream<Uint8A
   const writer = to.getWriter();
   // Told by who reads and who writes.
   for (const { closed } of [reader, writer]) closed.catch(() => undefined);
-  const ended = passOn().catch(() => undefined);
+  const ended = passOn()
+    .catch((error: unknown) => writer.abort(error))
+    .catch(() => undefined);
   return { ended, stop };
 
   async function passOn(): Promise<void> {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done) return writer.close();
       await writer.write(value);
     }
   }
