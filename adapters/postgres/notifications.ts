@@ -28,7 +28,9 @@ export function onNotification(
     .listen(options.channel, listener, () => listener())
     .then(
       (subscription) => {
-        signal.addEventListener('abort', () => void subscription.unlisten().catch(() => undefined), { once: true });
+        const end = (): void => void subscription.unlisten().catch(() => undefined);
+        if (signal.aborted) end();
+        else signal.addEventListener('abort', end, { once: true });
       },
       () => undefined,
     );
