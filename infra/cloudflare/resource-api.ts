@@ -1,4 +1,4 @@
-/** The resource API in a worker: it holds no state, so each request has its own connections, through the pooler. */
+/** The resource API in a worker: it holds no state, so each request has its own connection, through the pooler. */
 
 import type { MiddlewareHandler } from 'hono';
 import { every } from 'hono/combine';
@@ -22,8 +22,6 @@ import { defaultLimits } from '#infra/local/limits.ts';
 import { optionsFor } from '#infra/local/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** Of the six that an invocation may have open; lists at the log's head and dry runs take one more. */
-const MOST_CONNECTIONS = 3;
 
 const LIMITS = defaultLimits(edge.config.limits);
 /** Of this isolate. What was refused is counted by nobody: an isolate has no metrics of its own. */
@@ -48,7 +46,8 @@ export async function answerResourceRequest(request: Request, options: ResourceA
   const sql = connect(edge.databaseUrl(), {
     applicationName: 'plumbline edge api',
     pooler: 'preparing',
-    maxConnections: MOST_CONNECTIONS,
+    // Of the six that an invocation may have open. A dry run takes one more.
+    isPipelined: true,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   try {
