@@ -13,10 +13,15 @@
 import { textArray } from '#adapters/postgres/arrays.ts';
 
 /** A statement of the driver. */
-interface Statement {
+export interface Statement {
   readonly onlyDescribe?: boolean;
   /** Known once it is being sent. */
   readonly parameters: unknown[] | null;
+}
+
+/** Of what the driver makes of a template or of a call; the rest is names and values for others. */
+export function isStatement(built: unknown): built is Statement {
+  return built instanceof Promise;
 }
 
 /** The driver need not ask for the types of this statement's parameters. What it would have to ask for, it still asks. */

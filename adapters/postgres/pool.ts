@@ -1,6 +1,7 @@
 /**
  * A pool of connections that are never used again once they have closed, with one statement at a time on each, so that a
- * short one never waits behind a long one. While the server is away every statement is told at once.
+ * short one never waits behind a long one; unless the pool is one request's, see `isPipelined`. While the server is away
+ * every statement is told at once.
  *
  * The driver's own pool uses broken connections again (see `connection.ts`), pauses for up to 20 s before it does, and
  * keeps whoever waits for one without a limit. Of the driver this needs one thing that it does not document: a query
@@ -10,7 +11,7 @@
 import { connectionError } from '#adapters/postgres/connection-error.ts';
 import type { Sql } from '#adapters/postgres/connection.ts';
 import { type FramedQuery, runFramed } from '#adapters/postgres/framed-query.ts';
-import { sendAtOnce } from '#adapters/postgres/one-flight.ts';
+import { isStatement, sendAtOnce, type Statement } from '#adapters/postgres/one-flight.ts';
 
 export interface PoolOptions {
   readonly maxConnections: number;
@@ -23,8 +24,7 @@ export interface PoolOptions {
 }
 
 /** A statement of the driver. */
-interface Query extends FramedQuery {
-  readonly parameters: unknown[] | null;
+interface Query extends FramedQuery, Statement {
   handler: (query: Query) => void;
 }
 
@@ -85,7 +85,7 @@ export function createPool(
     });
 
     function routed(built: unknown): unknown {
-      if (!(built instanceof Promise)) return built;
+      if (!isStatement(built)) return built;
       const query = built as Query;
       query.handler = dispatch;
       sendAtOnce(query);

@@ -79,12 +79,13 @@ test('a pipelined pool sends each statement over its one connection, whatever is
   const sql = await through({ isPipelined: true });
   held = [];
   const inserted = Promise.all([insert(sql, 1), insert(framed(sql, 'begin')!, 2), insert(sql, 3)]);
-  const refused = expect(sql`select 1 / ${0}::int4`).rejects.toThrow('division by zero');
+  const refused = sql`select 1 / ${0}::int4`.catch(String);
   const last = insert(sql, 4);
   await untilThereAre(4);
   expect(await direct`select 1 from pg_stat_activity where application_name = 'flights'`).toHaveLength(1);
   release();
-  await Promise.all([inserted, refused, last]);
+  await Promise.all([inserted, last]);
+  expect(await refused).toContain('division by zero');
   await sql.end();
 });
 
