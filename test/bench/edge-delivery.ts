@@ -8,8 +8,8 @@ import { openRawStream } from '#test/bench/raw-stream.ts';
 import { type Finding, milliseconds, percentile } from '#test/bench/report.ts';
 
 const OBJECTS = 50;
-const WRITES_PER_SECOND = 20;
-const SECONDS = 10;
+const WRITES_PER_SECOND = 10;
+const SECONDS = 15;
 const PATIENCE_MS = 10_000;
 
 interface Delivery {

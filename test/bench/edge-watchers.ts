@@ -12,17 +12,18 @@ const SETTLE_MS = 8_000;
 const ISOLATE_BYTES = 128 * 2 ** 20;
 
 export async function compareWatchers(node: Instance, edge: Instance): Promise<readonly Finding[]> {
-  const workerd = await findWorkerd(edge.pid);
+  const workerd = await findWorkerd(edge);
   const onNode = await grow(node, { resident: () => residentBytes(node.pid) });
   const onEdge = await grow(edge, { heap: () => workerd.heapBytes(), resident: () => residentBytes(workerd.pid) });
   const { heap, resident } = onEdge;
-  const holds = Math.floor((ISOLATE_BYTES - heap.before) / heap.each / 100) * 100;
+  const holds = (before: number, each: number): number => Math.floor((ISOLATE_BYTES - before) / each / 10) * 10;
   return [
     {
       what: `idle watchers of one shard on workerd in 128 MB (reckoned from ${WATCHERS})`,
       figure:
-        `${holds}: ${kib(heap.each)} each in the isolate's heap, on top of ${mib(heap.before)}; the process grows by ` +
-        `${kib(resident.each)} each (on Node ${kib(onNode.resident.each)})`,
+        `${holds(heap.before, heap.each)} by the isolate's heap: ${kib(heap.each)} each on top of ${mib(heap.before)}; ` +
+        `${holds(heap.before, resident.each)} by what the process grows by, sockets and all: ${kib(resident.each)} each ` +
+        `(on Node ${kib(onNode.resident.each)})`,
       ratio: `${(resident.each / onNode.resident.each).toFixed(1)}×`,
       goal: '',
       met: undefined,
