@@ -4,14 +4,16 @@
  */
 
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
+import { TestOrder } from './support/test-order.ts';
 
 const WITH_SERVERS = ['contract', 'integration', 'http', 'property', 'fault'];
 const TIMEOUT_MS = 60_000;
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    // The machines that this runs on in CI have two cores, and timing is part of what is tested.
-    maxWorkers: 2,
+    // The machines that this runs on in CI have two cores, and a test keeps half a core busy on average: many wait.
+    maxWorkers: 3,
+    sequence: { sequencer: TestOrder },
     projects: [
       // Beside the others a test of a second can take many.
       project('unit', { testTimeout: TIMEOUT_MS }),

@@ -47,6 +47,11 @@ export async function callInTime<Value>(
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     }
     await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
-    return { error: signal.reason };
+    const reason: unknown = signal.reason;
+    return { error: reason instanceof PassTimedOut ? goesOn(reason) : reason };
   }
+}
+
+function goesOn({ message }: PassTimedOut): PassTimedOut {
+  return new PassTimedOut(`${message}, and its function goes on: until it ends, nothing is done for the object`);
 }

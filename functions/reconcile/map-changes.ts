@@ -9,6 +9,7 @@ import type { Kind } from '#core/kind.ts';
 import type { MappedTarget, PassObjects, WatchChange, WorkQueue } from '#core/ports/work-queue.ts';
 import type { WatchContext } from '#core/reconcile/context.ts';
 import type { Controller, WatchTarget } from '#core/reconcile/controller.ts';
+import { inTime } from '#functions/reconcile/in-time.ts';
 
 export interface MapChangesDeps {
   readonly queue: WorkQueue;
@@ -87,7 +88,7 @@ export function createMapper(deps: MapChangesDeps, onMapped: () => void = () => 
     if (!controller || !watch) return { change, targets: [] };
     try {
       const ctx: WatchContext = { list: (kind, of) => deps.objects.list(of, kind) };
-      const returned = await inTime(async () => watch.map(object, ctx));
+      const returned = await inTime(async () => watch.map(object, ctx), TIMEOUT_MS);
       const targets = v.parse(targetsSchema, returned);
       return { change, targets: targets.map((target) => ({ controller: controller.id, tenant, target })) };
     } catch (error) {
@@ -101,16 +102,4 @@ export function createMapper(deps: MapChangesDeps, onMapped: () => void = () => 
 interface Mapped {
   readonly change: WatchChange;
   readonly targets: readonly MappedTarget[];
-}
-
-async function inTime<Value>(call: () => Promise<Value>): Promise<Value> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it took longer than ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([call(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { kafkaEventLog, type KafkaEventLog } from '#adapters/kafka/event-log.ts';
 import { postgresLogIndex } from '#adapters/postgres/log-index.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
+import { take } from '#test/http/client/world.ts';
 import { expectFailure, watchUrl } from '#test/http/watch/world.ts';
 import { settingsFor } from '#test/support/kafka-events.ts';
 import { kafkaPublishing, type KafkaPublishing, prepareKafkaDatabase } from '#test/support/kafka-publishing.ts';
@@ -58,17 +59,24 @@ describeKafka('a publisher that is held between its append and the completion', 
     await held.reached.promise;
     const { id: cursor = '' } = await live.waitFor(({ data }) => data.data?.metadata.name === 'two');
 
-    const refused: unknown = await watch({ from: cursor }).catch((error: unknown) => error);
+    const client = take({ url: server.baseUrl, token, tenants: [tenant], from: cursor });
+    onTestFinished(() => client.stop());
+    // Browsers come back only to what was answered 200, and with the id that they have.
+    const [refused, inStream] = await Promise.all([
+      watch({ from: cursor }).catch((error: unknown) => error),
+      open({}, cursor),
+    ]);
     expect(refused).toBeInstanceOf(SseRefused);
     const { status, headers, body } = refused as SseRefused;
     expect([status, headers.get('retry-after')]).toEqual([504, '1']);
     expectFailure(body, 504, 'Timeout', /does not reach as far as this cursor yet/);
-    // Browsers come back only to what was answered 200, and with the id that they have.
-    const inStream = await open({}, cursor);
     const error = await inStream.next();
     expect([error.event, error.id]).toEqual(['ERROR', undefined]);
     expectFailure(error.data, 504, 'Timeout');
     expect([await inStream.ended, inStream.lastEventId]).toEqual([undefined, cursor]);
+
+    await client.untilRetries(1);
+    expect(client.retries[0]).toMatchObject({ code: 504, reason: 'Timeout', retryAfterMs: 1_000 });
 
     const waiting = watch({ from: cursor });
     held.released.resolve();
@@ -79,6 +87,8 @@ describeKafka('a publisher that is held between its append and the completion', 
     await publishOnce({ outbox: publishing.outbox });
     expect((await resumed.next()).data.data.metadata.name).toBe('three');
     expect((await live.next()).data.data.metadata.name).toBe('three');
+    await client.until((item) => item.type === 'ADDED' && item.object.metadata.name === 'three');
+    expect(client.changes.map(({ object }) => object.metadata.name)).toEqual(['three']);
     await Promise.all([live.close(), resumed.close()]);
   });
 

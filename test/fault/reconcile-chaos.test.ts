@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDrift } from '#test/fault/chaos/drift.ts';
 import { startDrivers, type Drivers } from '#test/fault/chaos/drivers.ts';
 import { readFailures } from '#test/fault/chaos/failures.ts';
+import { historyOf } from '#test/fault/chaos/history.ts';
 import { findLateReports, findOverlaps, findStepsBack } from '#test/fault/chaos/overlap.ts';
 import { readServerLog, unexplained } from '#test/fault/chaos/server-log.ts';
 import { type Deed, readTrail, type TrailLine } from '#test/fault/chaos/trail.ts';
@@ -127,7 +128,8 @@ test(
         if (problems.length === 0) return tookMs;
         if (tookMs > SETTLE_MS) {
           throw new Error(
-            `${hint}: not settled after ${SETTLE_MS} ms:\n${problems.join('\n')}\n${listed(drivers?.tally.errors)}`,
+            `${hint}: not settled after ${SETTLE_MS} ms:\n${problems.join('\n')}\n${listed(drivers?.tally.errors)}\n` +
+              (await historyOf(world, problems)),
           );
         }
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));

@@ -1,6 +1,6 @@
 /** A watcher as clients should be: it stays connected, and when the stream ends it resumes with its last event id. */
 
-import { openSse, type SseClient, type SseEvent, SseRefused } from '#test/support/sse-client.ts';
+import { isPassing, openSse, type SseClient, type SseEvent, SseRefused } from '#test/support/sse-client.ts';
 import { createChanges } from '#test/support/changes.ts';
 
 export interface ReceivedEvent {
@@ -41,8 +41,6 @@ export interface ResumingWatcher {
   stop(): Promise<void>;
 }
 
-/** The server, or what it has to read, is not there yet. */
-const PASSING_CODES: ReadonlySet<number> = new Set([503, 504]);
 const RETRY_MS = 25;
 
 /** Begins at once. */
@@ -89,7 +87,7 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
         connections += 1;
         await client.ended;
       } catch (error) {
-        if (error instanceof SseRefused && !PASSING_CODES.has(error.status)) failures.push(`refused: ${error.message}`);
+        if (error instanceof SseRefused && !isPassing(error.status)) failures.push(`refused: ${error.message}`);
       }
       if (!isStopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
@@ -107,7 +105,7 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
     if (id !== undefined) lastEventId = id;
     if (event === 'READY') markReady();
     else if (event === 'BOOKMARK') bookmarks += 1;
-    else if (event === 'ERROR' && !PASSING_CODES.has(data.code)) failures.push(`ended: ${JSON.stringify(data)}`);
+    else if (event === 'ERROR' && !isPassing(data.code)) failures.push(`ended: ${JSON.stringify(data)}`);
     else if (event !== 'ERROR') events.push(received(event, data));
     changes.tell();
   }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 
 import { expectDelivered } from '#test/fault/delivery.ts';
 import { openPacedReader, type PacedReader } from '#test/fault/paced-reader.ts';
@@ -61,6 +61,7 @@ test(
     const before = await memoryMb();
     let peak = before;
     const sampling = setInterval(() => void memoryMb().then((mb) => (peak = Math.max(peak, mb))), 200);
+    onTestFinished(() => clearInterval(sampling));
 
     const begin = performance.now();
     const text = 'x'.repeat(EVENT_CHARACTERS);

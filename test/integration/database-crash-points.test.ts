@@ -25,48 +25,55 @@ afterAll(async () => {
 });
 
 /**
- * Runs a life once for each answer of the server that it takes, with that answer cut off and its process dead.
- * @returns how many points there are.
+ * Runs a life again and again. In the n-th run the n-th answer of the server is cut off, and its process is dead, in each
+ * stretch of passes, until none of them takes so many answers.
+ * @returns how many processes died.
  */
 async function atEveryPoint(
   life: (run: Run) => Promise<void>,
   tenantOf: () => TenantPasses | Promise<TenantPasses> = () => world.newTenant(),
 ): Promise<number> {
+  let deaths = 0;
   for (let point = 1; ; point++) {
     const tenant = await tenantOf();
-    crashes.arm(point);
+    const deathsBefore = deaths;
     const once = async (kind: Kind, name: string): Promise<PassDone> => {
       const hadCut = crashes.hasCut;
       return tenant.pass(kind, name, { isDead: () => crashes.hasCut && !hadCut });
     };
+    const stretch = async <Result>(passes: () => Promise<Result>): Promise<Result> => {
+      crashes.arm(point);
+      const result = await passes();
+      if (crashes.hasCut) deaths += 1;
+      crashes.arm(Infinity);
+      return result;
+    };
+    const until = async (kind: Kind, name: string, result: string): Promise<void> => {
+      for (let passes = 0; passes < MOST_PASSES; passes++) {
+        const pass = await once(kind, name);
+        if (pass.result === result) return;
+        // The server has to notice that a session is gone.
+        if (pass.error !== undefined) await pause(RETRY_MS);
+      }
+      const { error } = await tenant.pass(kind, name);
+      expect.fail(`answer ${point}: ${kind.kind} "${name}" did not become ${result}: ${error}`);
+    };
     await life({
       tenant,
       point,
-      once,
-      async until(kind, name, result) {
-        for (let passes = 0; passes < MOST_PASSES; passes++) {
-          const pass = await once(kind, name);
-          if (pass.result === result) return;
-          // The server has to notice that a session is gone.
-          if (pass.error !== undefined) await pause(RETRY_MS);
-        }
-        expect.fail(
-          `answer ${point}: ${kind.kind} "${name}" did not become ${result}: ${(await tenant.pass(kind, name)).error}`,
-        );
-      },
+      once: (kind, name) => stretch(() => once(kind, name)),
+      until: (kind, name, result) => stretch(() => until(kind, name, result)),
     });
-    const { hasCut } = crashes;
-    crashes.arm(Infinity);
-    if (!hasCut) return point - 1;
+    if (deaths === deathsBefore) return deaths;
   }
 }
 
 interface Run {
   readonly tenant: TenantPasses;
   readonly point: number;
-  /** One pass, which may be the one that dies. */
+  /** One pass. It is a stretch, in which the process dies at one answer, if there are so many. */
   once(kind: Kind, name: string): Promise<PassDone>;
-  /** Passes until one comes to this. */
+  /** Passes until one comes to this. They are a stretch. */
   until(kind: Kind, name: string, result: string): Promise<void>;
 }
 
@@ -76,6 +83,24 @@ async function namesOf({ tenant, installation }: TenantPasses): Promise<readonly
       and shobj_description(oid, 'pg_database') like 'plumbline:${installation}/%'
     union all select rolname from pg_roles where rolname like '${tenant}\\_%' order by 1`);
   return rows.map(({ name }) => String(name));
+}
+
+/** What is there of a ManagedDatabase "orders", as far as its controller sets it. */
+async function look({ tenant }: TenantPasses): Promise<Look | undefined> {
+  const [row] = await world.sql(`
+    select shobj_description(d.oid, 'pg_database') as "databaseMarker", shobj_description(r.oid, 'pg_authid') as "roleMarker",
+      datconnlimit as "limit", has_database_privilege('public', d.oid, 'connect') as "isOpen", rolcanlogin as "canLogIn"
+    from pg_database d join pg_roles r on r.oid = datdba where datname = '${tenant}_orders'`);
+  return row as Look | undefined;
+}
+
+interface Look {
+  readonly databaseMarker: string;
+  readonly roleMarker: string;
+  readonly limit: number;
+  /** To everybody. */
+  readonly isOpen: boolean;
+  readonly canLogIn: boolean;
 }
 
 async function canLogIn(tenant: TenantPasses): Promise<void> {
@@ -89,24 +114,31 @@ async function canLogIn(tenant: TenantPasses): Promise<void> {
 
 describe('a process that dies at any answer of the server', () => {
   test(
-    'leaves a ManagedDatabase that is made, rotated and removed in the end',
+    'leaves a ManagedDatabase that is made, mended, rotated and removed in the end',
     async () => {
-      const points = await atEveryPoint(async ({ tenant, until }) => {
+      const deaths = await atEveryPoint(async ({ tenant, until }) => {
         await tenant.put(world.database, 'orders', { extensions: ['citext'], connectionLimit: 9 });
         await until(world.database, 'orders', 'done');
         const name = `${tenant.tenant}_orders`;
         expect(await namesOf(tenant)).toEqual([name, `${name}_owner`]);
+        const made = await look(tenant);
+        expect(made).toMatchObject({ limit: 9, isOpen: false, canLogIn: true });
+        expect(made?.databaseMarker).toContain(`/ManagedDatabase/`);
+        expect(made?.roleMarker).toBe(made?.databaseMarker);
         await canLogIn(tenant);
+        await world.sql(`grant connect on database "${name}" to public; alter role "${name}_owner" nologin`);
         await tenant.put(world.database, 'orders', { extensions: ['citext'], rotationToken: 'b' });
         await until(world.database, 'orders', 'done');
         const status = await tenant.status(world.database, 'orders');
         expect(status).toMatchObject({ rotationToken: 'b' });
+        expect(await look(tenant)).toEqual({ ...made, limit: -1 });
+        expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'done', events: [] });
         await canLogIn(tenant);
         await tenant.remove(world.database, 'orders');
         await until(world.database, 'orders', 'finalized');
         expect(await namesOf(tenant)).toEqual([]);
       });
-      expect(points).toBeGreaterThan(30);
+      expect(deaths).toBeGreaterThan(30);
     },
     TIMEOUT_MS,
   );
@@ -114,7 +146,7 @@ describe('a process that dies at any answer of the server', () => {
   test(
     'leaves nothing of a ManagedDatabase that is not wanted any more before it was made',
     async () => {
-      const points = await atEveryPoint(async ({ tenant, once, until }) => {
+      const deaths = await atEveryPoint(async ({ tenant, once, until }) => {
         await tenant.put(world.database, 'orders', {});
         expect(await once(world.database, 'orders')).toMatchObject({ result: 'not-ready', nextMs: 0 });
         await once(world.database, 'orders');
@@ -122,7 +154,7 @@ describe('a process that dies at any answer of the server', () => {
         await until(world.database, 'orders', 'finalized');
         expect(await namesOf(tenant)).toEqual([]);
       });
-      expect(points).toBeGreaterThan(15);
+      expect(deaths).toBeGreaterThan(15);
     },
     TIMEOUT_MS,
   );
@@ -166,8 +198,8 @@ describe('a process that dies at any answer of the server', () => {
         await until(world.binding, b, 'finalized');
         expect(await namesOf(tenant)).toEqual([name, `${name}_owner`]);
       };
-      const points = await atEveryPoint(live, () => tenant);
-      expect(points).toBeGreaterThan(30);
+      const deaths = await atEveryPoint(live, () => tenant);
+      expect(deaths).toBeGreaterThan(30);
     },
     TIMEOUT_MS,
   );

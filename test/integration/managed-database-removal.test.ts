@@ -152,6 +152,21 @@ describe('a ManagedDatabase that is deleted', () => {
     await session.end();
   });
 
+  test('is nobody’s only when bindings that have moved away have taken back their rights', async () => {
+    const tenant = await make({ deletionPolicy: 'Retain' });
+    await tenant.put(world.binding, 'ann', { database: 'orders', subject: 'ann', role: 'owner' });
+    expect(await tenant.settle(world.binding, 'ann')).toMatchObject({ result: 'done' });
+    await tenant.put(world.binding, 'ann', { database: 'bills', subject: 'ann', role: 'owner' });
+    await tenant.remove(world.database, 'orders');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'blocked' });
+    expect(JSON.stringify((await tenant.status(world.database, 'orders'))['conditions'])).toContain(
+      'RoleBindings have not taken back their rights yet: ann',
+    );
+    await tenant.settle(world.binding, 'ann');
+    expect(await tenant.pass(world.database, 'orders')).toMatchObject({ result: 'finalized' });
+    expect(await left(tenant)).toEqual([`${tenant.tenant}_orders`, `${tenant.tenant}_orders_owner`]);
+  });
+
   test.each([
     ['database', 'comment on database %d is null'],
     ['database', "comment on database %d is 'plumbline:other/plumbline.dev/ManagedDatabase/1'"],
@@ -187,7 +202,8 @@ describe('orphans', () => {
     const sweep = world.database.controllers[0]?.sweep;
     const ctx = { installation: tenant.installation, signal: new AbortController().signal, log: console as never };
     const uid = (await tenant.read(world.database, 'orders'))?.metadata.uid ?? '';
-    const found = (await sweep?.list(ctx))?.filter(({ ownerUid, id }) => ownerUid === uid && id.startsWith('local/'));
+    expect(sweep?.parts).toEqual(['local', 'other']);
+    const found = (await sweep?.list(ctx, 'local'))?.filter(({ ownerUid }) => ownerUid === uid);
     expect(found).toEqual([
       { class: 'database', id: `local/${tenant.tenant}_orders`, ownerUid: uid },
       { class: 'role', id: `local/${tenant.tenant}_orders_owner`, ownerUid: uid },

@@ -92,6 +92,7 @@ describe('a reconcile function', () => {
       async () => expect(await world.conditions('Probe', 'deaf')).toEqual({ Ready: 'False PassTimedOut' }),
       10_000,
     );
+    expect(JSON.stringify((await world.get('Probe', 'deaf'))?.status)).toContain('its function goes on');
     await world.create('Probe', 'other');
     await vi.waitFor(
       async () => expect(await world.conditions('Probe', 'other')).toEqual({ Ready: 'True Reconciled' }),

@@ -16,7 +16,8 @@ let beforeRemoval: () => Promise<void>;
 const kind = probeKind('Probe', {
   name: 'probe',
   sweep: {
-    list: (ctx) => list(ctx),
+    parts: ['near', 'far'],
+    list: (ctx, part) => list(ctx, part),
     async remove(object) {
       await beforeRemoval();
       outside = outside.filter((each) => each.id !== object.id);
@@ -29,7 +30,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   outside = [{ class: 'thing', id: 'lost', ownerUid: GONE }];
-  list = async () => outside;
+  list = async (_, part) => (part === 'near' ? outside : []);
   beforeRemoval = async () => undefined;
 });
 afterEach(async () => {
@@ -89,6 +90,32 @@ test('a list that breaks off concludes nothing, neither that something is an orp
   expect(await sweep(60_000)).toBe(0);
   expect(await known()).toEqual(['lost']);
   expect(outside.length).toBe(1);
+});
+
+test('a part that cannot be listed holds up no other, and what is known of it stays', async () => {
+  const far = [{ class: 'thing', id: 'lost', ownerUid: GONE }];
+  list = async (_, part) => (part === 'near' ? outside : far);
+  await sweep(60_000);
+  await world.sql`update plumbline.orphan set first_seen_at = first_seen_at - interval '1 minute'`;
+  list = async (_, part) => {
+    if (part === 'far') throw new Error('it cannot be reached');
+    return outside;
+  };
+  expect(await sweep(60_000)).toBe(1);
+  expect(outside).toEqual([]);
+  expect([...(await world.sql`select part, external_id as id from plumbline.orphan`)]).toEqual([
+    { part: 'far', id: 'lost' },
+  ]);
+});
+
+test('what was known of a part that is not looked at any more is forgotten', async () => {
+  const orphans = postgresOrphans(world.sql);
+  const elsewhere = { controller: kind.controllers[0]?.id ?? '', part: 'gone' };
+  await orphans.note(elsewhere, outside, 60_000);
+  expect(await known()).toEqual(['lost']);
+  outside = [];
+  await sweep(60_000);
+  expect(await known()).toEqual([]);
 });
 
 test('it is asked once more, just before, whether there still is no object', async () => {

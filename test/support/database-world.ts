@@ -32,11 +32,14 @@ export interface DatabaseWorldOptions {
   readonly isSuperuser?: boolean;
   /** Through which the controllers connect. */
   readonly proxyPort?: number;
+  /** After which the server ends a silent session of theirs. */
+  readonly silenceMs?: number;
 }
 
 export async function openDatabaseWorld({
   isSuperuser = false,
   proxyPort,
+  silenceMs,
 }: DatabaseWorldOptions = {}): Promise<DatabaseWorld> {
   const adminUrl = inject('postgresAdminUrl');
   const admin = session(adminUrl);
@@ -54,6 +57,7 @@ export async function openDatabaseWorld({
       ['local', url.href],
       ['other', url.href],
     ]),
+    silenceMs === undefined ? {} : { silenceMs },
   );
   const database = managedDatabase({ servers }) as unknown as Kind;
   const binding = roleBinding({ servers }) as unknown as Kind;

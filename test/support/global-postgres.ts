@@ -10,7 +10,7 @@ import { makeOwnFolder, removeLeftovers } from '#test/support/leftovers.ts';
 
 const FOLDER_PREFIX = 'plumbline-test-run-';
 // Tests kill processes, not machines: what the kernel has is not lost.
-const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '300' };
+const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '400' };
 
 interface SharedServer {
   readonly server: Promise<EmbeddedPostgres>;

@@ -24,6 +24,8 @@ export interface OnePassOptions {
   readonly isDead?: () => boolean;
   /** Called before the pass lists objects; what it throws is what the list comes to. */
   readonly beforeList?: () => Promise<void>;
+  /** Called when the pass has done its work, before the store is told. */
+  readonly beforeEnd?: () => Promise<void>;
 }
 
 /** @throws {Error} when another pass holds the object. */
@@ -37,7 +39,7 @@ export function createOnePass(store: Reconciling, driver: TestDriver, installati
   const { sql } = store;
   let claims: Promise<unknown> = Promise.resolve();
 
-  return async (kind, uid, { isDead, beforeList } = {}) => {
+  return async (kind, uid, { isDead, beforeList, beforeEnd } = {}) => {
     const controller = controllerOf(kind);
     const pass = await claim(controller, uid);
     let told: PassEnd | undefined;
@@ -45,6 +47,7 @@ export function createOnePass(store: Reconciling, driver: TestDriver, installati
       ...driver.queue,
       async finish(claimed, end) {
         told = end;
+        await beforeEnd?.();
         if (!isDead?.()) return driver.queue.finish(claimed, end);
         await store.expireLeases();
         return 'fenced';

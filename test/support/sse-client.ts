@@ -63,6 +63,12 @@ export class SseRefused extends Error {
 }
 
 const DEADLINE_MS = 10_000;
+const PASSING_CODES: ReadonlySet<number> = new Set([503, 504]);
+
+/** The server, or what it has to read, is not there yet: a client comes back, be it a refusal or the end of its stream. */
+export function isPassing(code: number): boolean {
+  return PASSING_CODES.has(code);
+}
 
 /** Opens a stream; resolves with its headers. @throws {SseRefused} for any answer but 200 with an event stream. */
 export async function openSse(url: string, options: SseOptions = {}): Promise<SseClient> {

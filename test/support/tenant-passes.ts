@@ -34,6 +34,8 @@ export interface TenantPasses {
   condition(kind: Kind, name: string, type: string): Promise<string | undefined>;
   /** One pass, whether it is due or not. @throws {Error} when another pass holds the object. */
   pass(kind: Kind, name: string, options?: OnePassOptions): Promise<PassDone>;
+  /** What runs has lost its lease, and does not know it yet: as if its process were frozen. */
+  expireLeases(): Promise<void>;
   /** Passes until none is asked for at once, or one fails. */
   settle(kind: Kind, name: string): Promise<PassDone>;
   /** Names of the objects of a kind that what has changed in watched kinds since the last call makes due. */
@@ -98,6 +100,7 @@ export async function openPassStore(kinds: readonly Kind[], installation: string
           if (done.nextMs > 0 || done.result === 'finalized') return done;
         }
       },
+      expireLeases: () => store.expireLeases(),
       woken: (kind) => woken(kind, tenant),
     };
     return self;

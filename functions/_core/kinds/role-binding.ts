@@ -29,6 +29,8 @@ export interface GrantPlace {
   readonly database: string;
   readonly owner: string;
   readonly role: string;
+  /** The binding takes its rights there back: others count on it no more. Written before any is taken. */
+  readonly leaving?: true;
 }
 
 export interface RoleBindingStatus extends ReportedStatus {
@@ -54,6 +56,7 @@ const placesStatus: DocumentSchema<Omit<RoleBindingStatus, keyof ReportedStatus>
         database: v.string(),
         owner: v.string(),
         role: v.string(),
+        leaving: v.exactOptional(v.literal(true)),
       }),
     ),
   ),

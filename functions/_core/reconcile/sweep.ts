@@ -18,11 +18,13 @@ export interface SweepContext {
 }
 
 export interface OrphanSweep {
+  /** What is looked at by itself, such as each server: one that cannot be reached holds up no other. @default one, `''` */
+  readonly parts?: readonly string[];
   /**
-   * Everything that bears the marker of this installation and kind, in the order in which it can be removed; it must be
-   * complete, or throw.
+   * Everything in a part that bears the marker of this installation and kind, in the order in which it can be removed; it
+   * must be complete, or throw.
    */
-  list(ctx: SweepContext): Promise<readonly ExternalObject[]>;
+  list(ctx: SweepContext, part: string): Promise<readonly ExternalObject[]>;
   /** Removes one of them, after looking once more whether it still bears that marker. */
   remove(object: ExternalObject, ctx: SweepContext): Promise<void>;
 }

@@ -16,7 +16,13 @@ import { isRoleUsed, ownersOf, rightsChanges, rolesAt } from '#functions/reconci
 import { refuseInvalid } from '#functions/reconcile/kinds/database-look.ts';
 import { externalId, withServer } from '#functions/reconcile/kinds/database-place.ts';
 import { isEmpty, roleRepair } from '#functions/reconcile/kinds/role-repair.ts';
-import { lookAtSubject, removeSubject, type Subject, tenantMarker } from '#functions/reconcile/kinds/subject-role.ts';
+import {
+  lookAtSubject,
+  removeSubject,
+  type RoleShared,
+  type Subject,
+  tenantMarker,
+} from '#functions/reconcile/kinds/subject-role.ts';
 
 /** @throws {OwnershipConflict} when the role was made for somebody else. */
 export async function giveRights(
@@ -44,21 +50,27 @@ export async function giveRights(
   });
 }
 
-/** The binding gives no rights there any more. What others give stays, and is none of its business from now on. */
-export async function leavePlace(ctx: BindingContext, servers: DatabaseServers, place: GrantPlace): Promise<void> {
-  await withServer(ctx, servers, { server: place.server, turn: turnOf(place) }, async (server) => {
+/**
+ * The binding gives no rights there any more, as others can see. What they give stays, and is none of its business.
+ * @returns nothing when all is done.
+ */
+export async function leavePlace(
+  ctx: BindingContext,
+  servers: DatabaseServers,
+  place: GrantPlace,
+): Promise<RoleShared | undefined> {
+  return withServer(ctx, servers, { server: place.server, turn: turnOf(place) }, async (server) => {
     const subject = await lookAtSubject(ctx, server, place);
     if (subject?.ownership === 'foreign') {
-      ctx.release('rights', rightsId(place));
-      ctx.release('role', externalId(place.server, place.role));
-      return;
+      forgetPlace(ctx, place);
+      return undefined;
     }
     const bindings = await ctx.list(ROLE_BINDING_KIND);
     const rights = await lookAtRights(ctx, server, place);
     if (rights && subject) await changeRights(ctx, server, place, rights, bindings);
     const hasRights = rolesAt(bindings, place).length > 0;
     if (hasRights) ctx.release('rights', rightsId(place));
-    if (!subject) return;
+    if (!subject) return undefined;
     const isUsed = isRoleUsed(bindings, place);
     if (rights && subject.ownership === 'ours' && (!isUsed || (!hasRights && rights.owns))) {
       await ctx.act(`take from role ${place.role} what it owns`, () =>
@@ -66,8 +78,9 @@ export async function leavePlace(ctx: BindingContext, servers: DatabaseServers, 
       );
       await lookAtRights(ctx, server, place);
     }
-    const isGone = subject.ownership === 'ours' && !isUsed && (await removeSubject(ctx, server, place, bindings));
-    if (!isGone) ctx.release('role', externalId(place.server, place.role));
+    if (subject.ownership === 'ours' && !isUsed) return removeSubject(ctx, server, place, bindings);
+    ctx.release('role', externalId(place.server, place.role));
+    return undefined;
   });
 }
 

@@ -53,15 +53,27 @@ function isReady({ metadata, status }: ResourceObject): boolean {
   );
 }
 
-export function isSamePlace(a: GrantPlace, b: GrantPlace): boolean {
-  return (Object.keys(a) as (keyof GrantPlace)[]).every((field) => a[field] === b[field]);
-}
-
 /**
- * Whether a binding with this spec gives no rights there any more.
+ * The places of a binding with this spec: those that it had, marked where it gives no rights any more, and its target.
  * @param target where it gives them now; as long as that is not known, an old place of the same names is kept in mind.
  */
-export function isStale(place: GrantPlace, spec: RoleBindingSpec, target: GrantPlace | undefined): boolean {
+export function planPlaces(
+  places: readonly GrantPlace[],
+  spec: RoleBindingSpec,
+  target: GrantPlace | undefined,
+): readonly GrantPlace[] {
+  const kept = places.map((each): GrantPlace => {
+    const { leaving: _, ...place } = each;
+    return isStale(place, spec, target) ? { ...place, leaving: true } : place;
+  });
+  return target === undefined || kept.some((place) => isSamePlace(place, target)) ? kept : [...kept, target];
+}
+
+function isStale(place: GrantPlace, spec: RoleBindingSpec, target: GrantPlace | undefined): boolean {
   if (place.subject !== spec.subject || place.databaseName !== spec.database) return true;
   return target !== undefined && !isSamePlace(place, target);
+}
+
+function isSamePlace(place: GrantPlace, target: GrantPlace): boolean {
+  return (Object.keys(target) as (keyof GrantPlace)[]).every((field) => place[field] === target[field]);
 }

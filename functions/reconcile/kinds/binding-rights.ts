@@ -1,4 +1,7 @@
-/** Which rights bindings come to: the union of what each gives, as one desired set. */
+/**
+ * Which rights bindings come to: the union of what each gives, as one desired set. A binding counts where it has written
+ * down that it gives rights, and has not written down that it leaves: each will look after what it is counted for.
+ */
 
 import type { GrantPlace, RoleBindingSpec } from '#core/kinds/role-binding.ts';
 import { isJsonArray, isJsonObject } from '#core/json.ts';
@@ -6,6 +9,8 @@ import type { RightsChange, Securable } from '#core/ports/database-servers.ts';
 import type { ResourceObject } from '#core/resource.ts';
 
 type BoundRole = RoleBindingSpec['role'];
+/** As another binding's status has it. */
+type StoredPlace = { readonly [field: string]: unknown };
 type Rights = Readonly<Partial<Record<Securable['kind'], readonly string[]>>>;
 
 const READ: Rights = {
@@ -28,40 +33,40 @@ const WRITE: Rights = {
 
 const RIGHTS: Readonly<Record<BoundRole, Rights>> = { reader: READ, writer: WRITE, owner: { membership: ['MEMBER'] } };
 
-/** The roles that live bindings give the subject on the database of a place. @param bindings all of the tenant. */
+/** The roles that bindings give the subject on the database of a place. @param bindings all of the tenant. */
 export function rolesAt(bindings: readonly ResourceObject[], place: GrantPlace): readonly BoundRole[] {
-  const given = live(bindings).filter(
-    ({ spec }) => spec?.['subject'] === place.subject && spec['database'] === place.databaseName,
+  const given = bindings.filter(
+    (binding) =>
+      binding.spec?.['subject'] === place.subject &&
+      binding.spec['database'] === place.databaseName &&
+      placesWithRole(binding, place).some(
+        (each) => each['databaseUid'] === place.databaseUid && !isLeft(binding, each),
+      ),
   );
   return [...new Set(given.map(({ spec }) => spec?.['role'] as BoundRole))];
 }
 
-/** Whether live bindings use the subject's role on the server of a place. Those that have no place yet make it anew. */
+/** Whether bindings use the subject's role on the server of a place. Those that have no place yet make it anew. */
 export function isRoleUsed(bindings: readonly ResourceObject[], place: GrantPlace): boolean {
-  return live(bindings).some(
-    (binding) =>
-      binding.spec?.['subject'] === place.subject &&
-      placesOf(binding).some(
-        (each) => each['server'] === place.server && each['databaseName'] === binding.spec?.['database'],
-      ),
-  );
+  return bindings.some((binding) => placesWithRole(binding, place).some((each) => !isLeft(binding, each)));
 }
 
-/** Whether others that are being deleted still have to take back rights of this role. */
-export function isRoleLeftToOthers(bindings: readonly ResourceObject[], place: GrantPlace, ownUid: string): boolean {
-  return bindings.some(
+/** Names of the others that may still have to take back rights of this role. */
+export function othersLeaving(
+  bindings: readonly ResourceObject[],
+  place: GrantPlace,
+  ownUid: string,
+): readonly string[] {
+  const others = bindings.filter(
     (binding) =>
-      binding.metadata.deletionTimestamp != null &&
-      binding.metadata.uid !== ownUid &&
-      placesOf(binding).some((each) => each['server'] === place.server && each['role'] === place.role),
+      binding.metadata.uid !== ownUid && placesWithRole(binding, place).some((each) => isLeft(binding, each)),
   );
+  return others.map(({ metadata }) => metadata.name ?? '');
 }
 
 /** Owners of databases that the subject's role may be a member of on the server of a place: of each, its own pass says. */
 export function ownersOf(bindings: readonly ResourceObject[], place: GrantPlace): readonly string[] {
-  const places = bindings
-    .flatMap(placesOf)
-    .filter((each) => each['server'] === place.server && each['role'] === place.role);
+  const places = bindings.flatMap((binding) => placesWithRole(binding, place));
   return [place.owner, ...places.map((each) => String(each['owner']))];
 }
 
@@ -75,11 +80,13 @@ export function rightsChanges(securables: readonly Securable[], roles: readonly 
   });
 }
 
-function live(bindings: readonly ResourceObject[]): readonly ResourceObject[] {
-  return bindings.filter(({ metadata }) => metadata.deletionTimestamp == null);
+/** The places of a binding that the role of another place is at. */
+function placesWithRole({ status }: ResourceObject, { server, role }: GrantPlace): readonly StoredPlace[] {
+  const places = status?.['places'];
+  const all = isJsonArray(places) ? places.filter(isJsonObject) : [];
+  return all.filter((each) => each['server'] === server && each['role'] === role);
 }
 
-function placesOf({ status }: ResourceObject): readonly { readonly [field: string]: unknown }[] {
-  const places = status?.['places'];
-  return isJsonArray(places) ? places.filter(isJsonObject) : [];
+function isLeft({ metadata }: ResourceObject, place: StoredPlace): boolean {
+  return metadata.deletionTimestamp != null || place['leaving'] === true;
 }

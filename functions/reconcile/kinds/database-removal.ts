@@ -1,9 +1,11 @@
 /** Removes what was made for a ManagedDatabase, or leaves it to its users, until nothing of it is ours. */
 
+import { isJsonArray, isJsonObject } from '#core/json.ts';
 import { ROLE_BINDING_KIND } from '#core/kinds/role-binding.ts';
 import { DatabaseInUse, type DatabaseServer, type DatabaseServers } from '#core/ports/database-servers.ts';
 import { markerText } from '#core/reconcile/marker.ts';
 import type { FinalizeResult } from '#core/reconcile/outcome.ts';
+import type { ResourceObject } from '#core/resource.ts';
 import { lookAtRole, lookFromOutside } from '#functions/reconcile/kinds/database-look.ts';
 import {
   type DatabaseContext,
@@ -34,14 +36,10 @@ const GONE: FinalizeResult = { finalized: true };
 export async function finalizeDatabase(ctx: DatabaseContext, servers: DatabaseServers): Promise<FinalizeResult> {
   const place = placeMade(ctx);
   if (place === undefined) return GONE;
-  const references = await bindingsOf(ctx);
-  if (references.length > 0) {
+  const reference = await referenceTo(ctx);
+  if (reference !== undefined) {
     await withServer(ctx, servers, place, (server) => keepOpen(ctx, server, place));
-    const names = references.join(', ');
-    return {
-      ...blocked('Referenced', `the database is named by RoleBindings: ${names}; delete them`),
-      requeueAfterMs: DOORS_PAUSE_MS,
-    };
+    return { ...blocked('Referenced', reference), requeueAfterMs: DOORS_PAUSE_MS };
   }
   return withServer(ctx, servers, place, async (server) => {
     // First: it belongs to the role, which cannot go while it is there.
@@ -64,11 +62,23 @@ async function keepOpen(ctx: DatabaseContext, server: DatabaseServer, place: Dat
   await ctx.act(`open database ${place.database}`, () => server.databases.change(place.database, change));
 }
 
-/** Those that are being deleted count: their rights are not gone yet. */
-async function bindingsOf(ctx: DatabaseContext): Promise<readonly string[]> {
+/** Whose bindings have to go first, if any. Those that are being deleted count: their rights are not gone yet. */
+async function referenceTo(ctx: DatabaseContext): Promise<string | undefined> {
+  const { metadata, spec } = ctx.object;
   const bindings = await ctx.list(ROLE_BINDING_KIND);
-  const own = bindings.filter(({ spec }) => spec?.['database'] === ctx.object.metadata.name);
-  return own.map(({ metadata }) => metadata.name);
+  const naming = bindings.filter((binding) => binding.spec?.['database'] === metadata.name);
+  if (naming.length > 0) return `the database is named by RoleBindings: ${namesOf(naming)}; delete them`;
+  if (spec.deletionPolicy !== 'Retain') return undefined;
+  // Nobody will take rights back once the database is not ours any more.
+  const leaving = bindings.filter(({ status }) => {
+    const places = status?.['places'];
+    return isJsonArray(places) && places.some((each) => isJsonObject(each) && each['databaseUid'] === metadata.uid);
+  });
+  return leaving.length > 0 ? `RoleBindings have not taken back their rights yet: ${namesOf(leaving)}` : undefined;
+}
+
+function namesOf(bindings: readonly ResourceObject[]): string {
+  return bindings.map(({ metadata }) => metadata.name).join(', ');
 }
 
 async function retain(ctx: DatabaseContext, server: DatabaseServer, place: DatabasePlace): Promise<void> {

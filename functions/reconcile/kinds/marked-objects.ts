@@ -1,4 +1,4 @@
-/** What bears the marker of a kind on any of the servers: its orphans are found among them. */
+/** What bears the marker of a kind, server by server: its orphans are found among them. */
 
 import type { DatabaseServers } from '#core/ports/database-servers.ts';
 import type { KindName } from '#core/reconcile/controller.ts';
@@ -13,17 +13,16 @@ export function markedObjects(
   classes: readonly ('database' | 'role')[],
 ): OrphanSweep {
   return {
-    async list(ctx) {
+    parts: servers.names,
+
+    async list(ctx, name) {
       const prefix = prefixOf(ctx, kind);
-      const lists = servers.names.map(async (name): Promise<readonly ExternalObject[]> => {
-        const marked = await withSweep(servers, name, `sweep ${name}`, ctx, (server) => server.listMarked(prefix));
-        return marked.flatMap((object) => {
-          const ownerUid = readMarker(object.comment)?.uid;
-          if (ownerUid === undefined || !classes.includes(object.class)) return [];
-          return [{ class: object.class, id: externalId(name, object.name), ownerUid }];
-        });
+      const marked = await withSweep(servers, name, `sweep ${name}`, ctx, (server) => server.listMarked(prefix));
+      return marked.flatMap((object): readonly ExternalObject[] => {
+        const ownerUid = readMarker(object.comment)?.uid;
+        if (ownerUid === undefined || !classes.includes(object.class)) return [];
+        return [{ class: object.class, id: externalId(name, object.name), ownerUid }];
       });
-      return (await Promise.all(lists)).flat();
     },
 
     async remove({ class: objectClass, id, ownerUid }, ctx) {

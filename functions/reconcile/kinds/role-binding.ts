@@ -1,5 +1,6 @@
 /** RoleBinding: what gives a subject's role its rights on a managed database, the union over all of its bindings. */
 
+import { type JsonObject, sameJson } from '#core/json.ts';
 import { defineKind, type Kind } from '#core/kind.ts';
 import { MANAGED_DATABASE_KIND } from '#core/kinds/managed-database.ts';
 import {
@@ -13,15 +14,23 @@ import { TENANT_KIND } from '#core/kinds/tenant.ts';
 import type { DatabaseServers } from '#core/ports/database-servers.ts';
 import type { WatchContext } from '#core/reconcile/context.ts';
 import type { WatchTarget } from '#core/reconcile/controller.ts';
-import type { FinalizeResult, ReconcileResult } from '#core/reconcile/outcome.ts';
+import type { Explanation, FinalizeResult, ReconcileResult } from '#core/reconcile/outcome.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import { forgetPlace, giveRights, leavePlace } from '#functions/reconcile/kinds/binding-converge.ts';
-import { type BindingContext, isSamePlace, isStale, targetOf } from '#functions/reconcile/kinds/binding-place.ts';
+import { type BindingContext, planPlaces, targetOf } from '#functions/reconcile/kinds/binding-place.ts';
 import type { DatabaseKindDeps } from '#functions/reconcile/kinds/managed-database.ts';
 import { markedObjects } from '#functions/reconcile/kinds/marked-objects.ts';
+import type { RoleShared } from '#functions/reconcile/kinds/subject-role.ts';
 
 /** By hand somebody can change rights without an event: they are looked at every minute. */
 const RESYNC_MS = 60_000;
+// Nobody tells when others have taken back what they gave. Of many that leave one role together, all of them together
+// look ten times a second at most.
+const PAUSE_FOR_EACH_MS = 100;
+const SHORTEST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** Of others, in a message. */
+const NAMES_TOLD = 5;
 
 /** The kind with its controller `grants`. */
 export function roleBinding({ servers }: DatabaseKindDeps): Kind<RoleBindingSpec, RoleBindingStatus> {
@@ -42,40 +51,57 @@ export function roleBinding({ servers }: DatabaseKindDeps): Kind<RoleBindingSpec
 }
 
 async function reconcileBinding(ctx: BindingContext, servers: DatabaseServers): Promise<ReconcileResult> {
-  const target = await targetOf(ctx);
-  const places = ctx.object.status.places ?? [];
-  const stale = places.filter((place) => isStale(place, ctx.object.spec, target.place));
-  for (const place of stale) {
-    await leavePlace(ctx, servers, place);
-    forgetPlace(ctx, place);
+  const { place, notReady } = await targetOf(ctx);
+  if (place) ctx.report('role', place.role);
+  const before = ctx.object.status.places ?? [];
+  const places = planPlaces(before, ctx.object.spec, place);
+  ctx.report('places', toJson(places));
+  if (!sameJson(toJson(places), toJson(before))) {
+    // Where rights may be given is written down before they are, and where they will be taken before they are. So no crash
+    // leaves some that nobody takes back, and no other binding leaves the role to one that has left it already.
+    return {
+      notReady: { reason: 'Planned', message: 'its places are chosen; rights are taken and given next' },
+      requeueAfterMs: 0,
+    };
   }
-  const current = places.filter((place) => !stale.includes(place));
-  const { place } = target;
-  if (!place) {
-    ctx.report('places', toJson(current));
-    return { notReady: target.notReady };
+  const kept: GrantPlace[] = [];
+  const shared: RoleShared[] = [];
+  for (const each of places) {
+    const isShared = each.leaving ? await leavePlace(ctx, servers, each) : undefined;
+    if (isShared) shared.push(isShared);
+    if (isShared || !each.leaving) kept.push(each);
+    else forgetPlace(ctx, each);
   }
-  ctx.report('role', place.role);
-  if (current.some((each) => isSamePlace(each, place))) {
-    ctx.report('places', toJson(current));
-    return giveRights(ctx, servers, place);
-  }
-  // Where rights may be given is written down before they are: no crash leaves some that nobody takes back.
-  ctx.report('places', toJson([...current, place]));
-  return {
-    notReady: { reason: 'Planned', message: 'its place is chosen; the rights are given next' },
-    requeueAfterMs: 0,
-  };
+  ctx.report('places', toJson(kept));
+  const result = place ? await giveRights(ctx, servers, place) : { notReady };
+  const [first] = shared;
+  return first ? { notReady: result.notReady ?? explain(first), requeueAfterMs: pauseMs(first) } : result;
 }
 
 /** One that is being deleted counts no more, so what is left of its rights is what others give. */
 async function finalizeBinding(ctx: BindingContext, servers: DatabaseServers): Promise<FinalizeResult> {
-  const { place } = await targetOf(ctx);
-  const places = ctx.object.status.places ?? [];
-  // Others may have given its rights already before it did.
-  const isNew = place && !places.some((each) => isSamePlace(each, place));
-  for (const each of isNew ? [...places, place] : places) await leavePlace(ctx, servers, each);
-  return { finalized: true };
+  const shared: RoleShared[] = [];
+  // All of them, for others wait for its rights as it waits for theirs.
+  for (const place of ctx.object.status.places ?? []) {
+    const isShared = await leavePlace(ctx, servers, place);
+    if (isShared) shared.push(isShared);
+  }
+  const [first] = shared;
+  if (!first) return { finalized: true };
+  return { finalized: false, blocked: explain(first), requeueAfterMs: pauseMs(first) };
+}
+
+function explain({ others, message }: RoleShared): Explanation {
+  const told = others.slice(0, NAMES_TOLD).join(', ');
+  const more = others.length > NAMES_TOLD ? ` and ${others.length - NAMES_TOLD} more` : '';
+  return {
+    reason: 'RoleShared',
+    message: `waits for RoleBindings that leave the same role: ${told}${more}; ${message}`,
+  };
+}
+
+function pauseMs({ others }: RoleShared): number {
+  return Math.min(Math.max(others.length * PAUSE_FOR_EACH_MS, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
 }
 
 async function bindingsOf({ metadata }: ResourceObject, ctx: WatchContext): Promise<readonly WatchTarget[]> {
@@ -85,6 +111,6 @@ async function bindingsOf({ metadata }: ResourceObject, ctx: WatchContext): Prom
   });
 }
 
-function toJson(places: readonly GrantPlace[]): Record<keyof GrantPlace, string>[] {
+function toJson(places: readonly GrantPlace[]): JsonObject[] {
   return places.map((place) => ({ ...place }));
 }

@@ -7,7 +7,7 @@ import { type Marker, markerText, type Ownership, ownershipOf } from '#core/reco
 import { known } from '#core/reconcile/observation.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import type { BindingContext } from '#functions/reconcile/kinds/binding-place.ts';
-import { isRoleLeftToOthers } from '#functions/reconcile/kinds/binding-rights.ts';
+import { othersLeaving } from '#functions/reconcile/kinds/binding-rights.ts';
 import { externalId } from '#functions/reconcile/kinds/database-place.ts';
 
 /** One without marker was there before, and is only ever granted to. */
@@ -27,9 +27,16 @@ export async function lookAtSubject(
   return role && { ...role, ownership: ownershipOf(role.comment, tenantMarker(ctx, place)) };
 }
 
+/** Why the role has to be waited for: other bindings are leaving it too. */
+export interface RoleShared {
+  readonly others: readonly string[];
+  readonly message: string;
+}
+
 /**
- * Drops it; another binding that is being deleted may have to do it later, when its rights are gone too.
- * @returns whether it is gone.
+ * Drops it, unless other bindings may still have to take back rights of it. It is never left to them: they may have done
+ * so already, and be about to end.
+ * @returns nothing when it is gone.
  * @throws {RoleInUse} when it has rights or owns something that no binding gave.
  */
 export async function removeSubject(
@@ -37,17 +44,18 @@ export async function removeSubject(
   server: DatabaseServer,
   place: GrantPlace,
   bindings: readonly ResourceObject[],
-): Promise<boolean> {
+): Promise<RoleShared | undefined> {
   const comment = markerText(tenantMarker(ctx, place));
   try {
     await ctx.act(`drop role ${place.role}`, () => server.roles.drop(place.role, comment));
   } catch (error) {
-    if (error instanceof RoleInUse && isRoleLeftToOthers(bindings, place, ctx.object.metadata.uid)) return false;
+    const others = othersLeaving(bindings, place, ctx.object.metadata.uid);
+    if (error instanceof RoleInUse && others.length > 0) return { others, message: error.message };
     throw error;
   }
   ctx.event('Normal', 'RoleDropped', `role "${place.role}" was dropped`);
   if (await lookAtSubject(ctx, server, place)) throw new Error(`role "${place.role}" is there again`);
-  return true;
+  return undefined;
 }
 
 /** Of the role: several bindings share it, so no single one of them can be its owner. */

@@ -18,6 +18,8 @@ export const EXPLAINED: readonly RegExp[] = [
   /^terminating connection due to (idle-session|idle-in-transaction) timeout/,
   // DROP DATABASE … WITH (FORCE), by a pass or by hand, ends sessions within.
   /^terminating connection due to administrator command/,
+  // The server's own, which gives way to both.
+  /^(terminating autovacuum process|canceling autovacuum task)/,
   // A process that was killed gets no answer.
   /^connection to client lost/,
   // A pass that was told to end while it signed in.
@@ -28,6 +30,8 @@ export const EXPLAINED: readonly RegExp[] = [
   /^permission denied to terminate process/,
   // The same, when a pass was about to enter it, or was in it.
   /^database "…" (does not exist|is being accessed by other users)/,
+  // It is being dropped by hand: invalid at once, and there until its files are gone.
+  /^cannot (alter|connect to) invalid database/,
   // Dropped by hand in the middle of a pass.
   /^role "…" does not exist/,
   // Passes enter with the rights of the owner, which were taken from it by hand.

@@ -1,6 +1,6 @@
 /** A watcher over HTTP that loses its connection again and again, and resumes with what it has processed. */
 
-import { openSse, type SseClient, type SseEvent, SseRefused } from '#test/support/sse-client.ts';
+import { isPassing, openSse, type SseClient, type SseEvent, SseRefused } from '#test/support/sse-client.ts';
 import type { Random } from '#test/support/random.ts';
 import type { ReceivedEvent, Run } from '#test/property/ordering-checker.ts';
 
@@ -30,8 +30,8 @@ export interface Follower {
   hasReached(heads: ReadonlyMap<string, bigint>): boolean;
   /** What it received so far. */
   run(): Run;
-  /** @throws when its stream was ended or refused in a way that no client should meet. */
-  stop(): Promise<void>;
+  /** Resolves with how its stream was ended or refused, if that was in a way that no client should meet. */
+  stop(): Promise<string | undefined>;
 }
 
 const EVENT_TYPES: readonly string[] = ['ADDED', 'MODIFIED', 'DELETED'];
@@ -64,7 +64,7 @@ export function follow(options: FollowerOptions): Follower {
       stopping.abort();
       await client?.close();
       await ended;
-      if (unexpected !== undefined) throw new Error(`${name}: ${unexpected}`);
+      return unexpected && `${name}: ${unexpected}`;
     },
   };
 
@@ -75,6 +75,7 @@ export function follow(options: FollowerOptions): Follower {
         client = await openSse(address(), { token: options.token, lastEventId, keep: false, onEvent: take });
         connections += 1;
         await Promise.race([client.ended, untilItLeaves()]);
+        if (client.isEnded) await delay(RETRY_MS);
         await client.close();
       } catch (error) {
         if (error instanceof SseRefused && error.status < 500) unexpected = `refused with ${error.message}`;
@@ -99,7 +100,7 @@ export function follow(options: FollowerOptions): Follower {
   }
 
   function take({ event, id, data }: SseEvent): void {
-    if (event === 'ERROR' && data.reason !== 'ServiceUnavailable') unexpected = `ended with ${JSON.stringify(data)}`;
+    if (event === 'ERROR' && !isPassing(data.code)) unexpected = `ended with ${JSON.stringify(data)}`;
     if (EVENT_TYPES.includes(event) && isStarting) listed.set(data.uid, BigInt(data.resourceversion));
     else if (EVENT_TYPES.includes(event)) {
       events.push(received(event as ReceivedEvent['type'], data));

@@ -3,6 +3,7 @@
 import { clientWith } from '#test/http/client.ts';
 import type { LocalInstance } from '#test/support/local-instance.ts';
 import type { Random } from '#test/support/random.ts';
+import { isPassing } from '#test/support/sse-client.ts';
 import { type Follower, follow, type FollowedList, type FollowerOptions } from '#test/property/ordering/follower.ts';
 import type { Run } from '#test/property/ordering-checker.ts';
 
@@ -22,8 +23,8 @@ export interface Followers {
   /** Resolves when all have received up to these numbers, by tenant, or the time is over. */
   untilReached(heads: ReadonlyMap<string, bigint>, patienceMs: number): Promise<void>;
   runs(): readonly Run[];
-  /** @throws when one of them met what no client should meet. */
-  stop(): Promise<void>;
+  /** Resolves with what they met that no client should meet. */
+  stop(): Promise<readonly string[]>;
 }
 
 const WIDGETS = '/apis/example.dev/v1/widgets?limit=1000';
@@ -70,7 +71,8 @@ export function createFollowers({ instances, tenants, random }: FollowersOptions
     },
     runs: () => followers.map((follower) => follower.run()),
     async stop() {
-      await Promise.all(followers.map((follower) => follower.stop()));
+      const unexpected = await Promise.all(followers.map((follower) => follower.stop()));
+      return unexpected.filter((each) => each !== undefined);
     },
   };
 
@@ -87,7 +89,7 @@ export function createFollowers({ instances, tenants, random }: FollowersOptions
     for (let attempt = 0; attempt < LIST_ATTEMPTS; attempt += 1) {
       const { status, body, text } = await client.get(WIDGETS);
       // Connections to the database are cut on purpose.
-      if (status === 503) continue;
+      if (isPassing(status)) continue;
       if (status !== 200 || body.metadata.continue)
         throw new Error(`the list is not one whole page: ${status} ${text.slice(0, 300)}`);
       if (body.metadata.cursor) return { cursor: body.metadata.cursor, objects: new Map(body.items.map(versionByUid)) };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Securable } from '#core/ports/database-servers.ts';
 import {
-  isRoleLeftToOthers,
   isRoleUsed,
+  othersLeaving,
   ownersOf,
   rightsChanges,
   rolesAt,
@@ -35,33 +35,38 @@ function binding(
 }
 
 describe('the roles of a subject', () => {
-  test('are those of its live bindings on the database', () => {
+  test('are those of its live bindings that have a place in the database', () => {
     const bindings = [
       binding('a'),
       binding('b', { role: 'writer' }),
       binding('c', { role: 'owner', isDeleting: true }),
       binding('d', { role: 'owner', subject: 'bob' }),
       binding('e', { role: 'owner', database: 'bills' }),
+      binding('f', { role: 'owner', at: [] }),
+      binding('g', { role: 'owner', at: [{ ...place, leaving: true }] }),
+      binding('h', { role: 'owner', at: [{ ...place, databaseUid: 'of one before' }] }),
+      binding('i', { role: 'owner', at: [{ ...place, server: 'other' }] }),
     ];
     expect(rolesAt(bindings, place)).toEqual(['reader', 'writer']);
   });
 
-  test('need the login as long as a live binding has a place on the server', () => {
+  test('need the login as long as a live binding has a place on the server that it does not leave', () => {
     const elsewhere = { ...place, server: 'other' };
     expect(isRoleUsed([binding('a', { isDeleting: true })], place)).toBe(false);
     expect(isRoleUsed([binding('a', { at: [elsewhere] })], place)).toBe(false);
-    expect(isRoleUsed([binding('a', { database: 'bills', at: [{ ...place, databaseName: 'bills' }] })], place)).toBe(
-      true,
-    );
-    // It moves away: its old place is no reason.
-    expect(isRoleUsed([binding('a', { database: 'bills', at: [place] })], place)).toBe(false);
+    expect(isRoleUsed([binding('a', { at: [{ ...place, leaving: true }] })], place)).toBe(false);
+    const bills = { ...place, databaseName: 'bills' };
+    expect(isRoleUsed([binding('a', { database: 'bills', at: [bills] })], place)).toBe(true);
+    // It will move away, and then look after the role.
+    expect(isRoleUsed([binding('a', { subject: 'bob' })], place)).toBe(true);
   });
 
-  test('may be left to another binding that is on its way out, but never to oneself', () => {
-    const leaving = binding('a', { isDeleting: true });
-    expect(isRoleLeftToOthers([leaving], place, 'uid of b')).toBe(true);
-    expect(isRoleLeftToOthers([leaving], place, 'uid of a')).toBe(false);
-    expect(isRoleLeftToOthers([binding('c')], place, 'uid of b')).toBe(false);
+  test('wait for other bindings that leave the role, and never for oneself', () => {
+    const deleted = binding('a', { isDeleting: true });
+    const moving = binding('d', { at: [{ ...place, leaving: true }] });
+    expect(othersLeaving([deleted, moving], place, 'uid of b')).toEqual(['a', 'd']);
+    expect(othersLeaving([deleted], place, 'uid of a')).toEqual([]);
+    expect(othersLeaving([binding('c')], place, 'uid of b')).toEqual([]);
   });
 });
 
