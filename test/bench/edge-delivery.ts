@@ -19,13 +19,14 @@ interface Delivery {
   readonly fromRequest: readonly number[];
 }
 
-export async function compareDelivery(node: Instance, edge: Instance): Promise<readonly Finding[]> {
+/** @param how the edge reaches its database, for the reader */
+export async function compareDelivery(node: Instance, edge: Instance, how: string): Promise<readonly Finding[]> {
   const theirs = await measure(node);
   const ours = await measure(edge);
   const whole = (one: Delivery): string => `from the request p50 ${milliseconds(percentile(one.fromRequest, 0.5))}`;
   return [
     {
-      what: `commit → SSE on workerd by a kick after each write, ${WRITES_PER_SECOND} writes/s`,
+      what: `commit → SSE on workerd by a kick after each of ${WRITES_PER_SECOND} writes/s, ${how}`,
       figure: `${figure(ours.fromCommit)}; ${whole(ours)} (on Node ${figure(theirs.fromCommit)}; ${whole(theirs)})`,
       ratio: `${(percentile(ours.fromCommit, 0.5) / percentile(theirs.fromCommit, 0.5)).toFixed(1)}×`,
       goal: '',

@@ -32,7 +32,7 @@ async function behindPooler(node: Instance): Promise<readonly Finding[]> {
       { DATABASE_URL: pooler.through(databaseUrl), DATABASE_DIRECT_URL: databaseUrl },
       async (edge) => [
         ...(await compareRequests(node, edge, POOLED)),
-        ...(await compareDelivery(node, edge)),
+        ...(await compareDelivery(node, edge, POOLED)),
         ...(await compareWatchers(node, edge)),
       ],
     );
@@ -43,7 +43,10 @@ async function behindPooler(node: Instance): Promise<readonly Finding[]> {
 
 async function directly(node: Instance): Promise<readonly Finding[]> {
   const databaseUrl = await createDatabase(node, 'edge');
-  return onEdge({ DATABASE_URL: databaseUrl }, (edge) => compareRequests(node, edge, DIRECTLY));
+  return onEdge({ DATABASE_URL: databaseUrl }, async (edge) => [
+    ...(await compareRequests(node, edge, DIRECTLY)),
+    ...(await compareDelivery(node, edge, DIRECTLY)),
+  ]);
 }
 
 /** One of its own, so that nobody else publishes what is written there. */
