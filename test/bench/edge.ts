@@ -30,11 +30,7 @@ async function behindPooler(node: Instance): Promise<readonly Finding[]> {
   try {
     return await onEdge(
       { DATABASE_URL: pooler.through(databaseUrl), DATABASE_DIRECT_URL: databaseUrl },
-      async (edge) => [
-        ...(await compareRequests(node, edge, POOLED)),
-        ...(await compareDelivery(node, edge, POOLED)),
-        ...(await compareWatchers(node, edge)),
-      ],
+      async (edge) => [...(await compareRequests(node, edge, POOLED)), ...(await compareDelivery(node, edge, POOLED))],
     );
   } finally {
     await pooler.stop();
@@ -46,6 +42,7 @@ async function directly(node: Instance): Promise<readonly Finding[]> {
   return onEdge({ DATABASE_URL: databaseUrl }, async (edge) => [
     ...(await compareRequests(node, edge, DIRECTLY)),
     ...(await compareDelivery(node, edge, DIRECTLY)),
+    ...(await compareWatchers(node, edge)),
   ]);
 }
 
