@@ -97,5 +97,5 @@ begin
 end
 $$;
 
-grant select on plumbline.lease to plumbline_server;
+grant select on plumbline.lease to plumbline_worker;
 grant execute on function plumbline.acquire_lease, plumbline.renew_lease, plumbline.release_lease to plumbline_worker;

@@ -199,5 +199,6 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   where not g.tgisinternal and g.tgenabled not in ('O', 'A')
 $$;
 
-grant select on plumbline.captured_table, plumbline.outbox to plumbline_server;
+grant select on plumbline.outbox to plumbline_server;
+grant select on plumbline.captured_table to plumbline_worker;
 grant execute on function plumbline.uncaptured_tables to plumbline_worker;

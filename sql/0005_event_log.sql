@@ -64,7 +64,8 @@ create table plumbline.skipped_record (
   primary key (stream, outbox_id)
 );
 
-grant select on plumbline.event_log, plumbline.batch, plumbline.quarantine, plumbline.skipped_record to plumbline_server;
+grant select on plumbline.event_log, plumbline.quarantine to plumbline_server;
+grant select on plumbline.batch, plumbline.skipped_record to plumbline_worker;
 
 -- What a document weighs when it is read, in bytes. Compressed ones are measured unpacked: they decide the memory of
 -- whoever reads a batch.

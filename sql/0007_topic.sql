@@ -43,7 +43,8 @@ alter table plumbline.frontier
   -- The position before the oldest event that is still there.
   add column start_position bigint not null default 0;
 
-grant select on plumbline.log_choice, plumbline.topic to plumbline_server;
+grant select on plumbline.topic to plumbline_server;
+grant select on plumbline.log_choice to plumbline_worker;
 
 -- Readers look where their streams are; the publisher looks what is to be made.
 create trigger topic_notify after insert or update or delete on plumbline.topic

@@ -111,8 +111,9 @@ create table plumbline.watch_change (
 
 create index watch_change_controller on plumbline.watch_change (controller, id);
 
-grant select on plumbline.controller, plumbline.reporter, plumbline.controller_watch, plumbline.work_item, plumbline.pass_lease,
-  plumbline.watch_change to plumbline_server;
+grant select on plumbline.controller, plumbline.reporter to plumbline_server;
+grant select on plumbline.controller_watch, plumbline.work_item, plumbline.pass_lease, plumbline.watch_change
+  to plumbline_worker;
 
 -- Wakes reconcilers as wake_publishers wakes publishers: only when one sleeps.
 create function plumbline.wake_reconcilers() returns void

@@ -40,7 +40,8 @@ create table plumbline.fenced_write (
   deed text not null
 );
 
-grant select on plumbline.installation, plumbline.object_event, plumbline.fenced_write to plumbline_server;
+grant select on plumbline.object_event to plumbline_server;
+grant select on plumbline.installation, plumbline.fenced_write to plumbline_worker;
 
 -- Locks the lease if this token still is the one; false, and noted, when it is not. Waits for nobody but a claim in flight.
 create function plumbline.hold_lease(p_uid uuid, p_token bigint, p_controller text, p_deed text) returns boolean

@@ -10,7 +10,7 @@ create table plumbline.orphan (
   primary key (controller, part, class, external_id)
 );
 
-grant select on plumbline.orphan to plumbline_server;
+grant select on plumbline.orphan to plumbline_worker;
 
 -- Forgets what was known of parts that are not looked at any more.
 create function plumbline.keep_orphan_parts(p_controller text, p_parts text[]) returns void

@@ -54,9 +54,10 @@ create table plumbline.group_lane (
   hand_over_by timestamptz,
   -- Rises whenever the lane begins anew.
   fence bigint not null default 1,
-  -- Absent: it begins at the oldest event that is kept, which its first holder asks the brokers for.
-  confirmed_seq bigint,
-  confirmed_position bigint,
+  -- Everything up to here is confirmed, or was before the lane began. What is removed behind it is lost to the group, which
+  -- is told so.
+  confirmed_seq bigint not null,
+  confirmed_position bigint not null,
   -- The last event that was delivered under this fence.
   delivered_seq bigint,
   -- Since when something is delivered, and nothing was confirmed.
@@ -65,7 +66,6 @@ create table plumbline.group_lane (
   delivered_before bigint[] not null default '{}',
   not_before timestamptz,
   primary key (watch_group, stream, lane),
-  check ((confirmed_seq is null) = (confirmed_position is null)),
   check ((next_member is null) = (hand_over_by is null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
@@ -114,20 +114,24 @@ create table plumbline.group_action (
 
 create index group_action_group on plumbline.group_action (watch_group);
 
-grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_lane, plumbline.group_dead_letter,
-  plumbline.group_action to plumbline_server;
+grant select on plumbline.watch_group, plumbline.group_member, plumbline.group_lane, plumbline.group_dead_letter
+  to plumbline_server;
+grant select on plumbline.group_action to plumbline_worker;
 
 -- Of the ends of earlier deliveries those that count yet: behind the confirmed event. More than a thousand nobody asks for.
 create function plumbline.ends_behind(p_ends bigint[], p_confirmed bigint) returns bigint[]
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-  select array(select e from unnest(p_ends) e where e > coalesce(p_confirmed, -1) order by e desc limit 1000)
+  select array(select e from unnest(p_ends) e where e > p_confirmed order by e desc limit 1000)
 $$;
 
 -- What it is to begin anew, whoever raises the fence: what was delivered and is not confirmed becomes an attempt.
 create function plumbline.lane_begins_anew() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  new.delivered_before := plumbline.ends_behind(new.delivered_before || new.delivered_seq, new.confirmed_seq);
+  -- Of thousands of lanes at once nothing was delivered on most.
+  if new.delivered_seq is not null or new.delivered_before <> '{}' then
+    new.delivered_before := plumbline.ends_behind(new.delivered_before || new.delivered_seq, new.confirmed_seq);
+  end if;
   new.delivered_seq := null;
   new.unacked_since := null;
   return new;
@@ -183,7 +187,7 @@ begin
     and not exists (select from plumbline.group_dead_letter d where d.watch_group = p_group and d.stream = g.stream)
     and not exists (
       select from plumbline.group_lane l join plumbline.frontier f on f.stream = l.stream
-      where l.watch_group = p_group and l.stream = g.stream and coalesce(l.confirmed_seq, f.first_seq - 1) < f.last_seq);
+      where l.watch_group = p_group and l.stream = g.stream and l.confirmed_seq < f.last_seq);
 end
 $$;
 
@@ -210,12 +214,11 @@ begin
 end
 $$;
 
--- Where a group begins that reads all that is kept: what is removed from then on is lost to it. Nothing for a stream in
--- Kafka: what the brokers have removed by now is not known here.
-create function plumbline.oldest_kept(f plumbline.frontier) returns bigint
-language sql stable set search_path = pg_catalog, pg_temp as $$
-  select case when f.topic is null then f.first_seq - 1 end
-$$;
+-- The position of a stream's events before the first that is kept, as far as is known here.
+create function plumbline.position_before_kept(f plumbline.frontier) returns bigint
+language sql immutable
+return case when (f).topic is null then (f).first_seq - 1
+  when (f).first_seq > (f).last_seq then (f).last_position else (f).start_position end;
 
 -- How many lanes of each stream each member should have. Of each stream two members that see it have the same number or one
 -- apart, and so it is with all they have together, as far as that is possible; among such shares, one that moves few lanes.
@@ -445,11 +448,6 @@ begin
     end if;
     insert into plumbline.watch_group (audience, tenants, owner, name, selection)
       values (p_audience, p_tenants, p_owner, p_name, p_selection) returning * into joined;
-    insert into plumbline.group_lane (watch_group, stream, lane, confirmed_seq, confirmed_position)
-      select joined.id, f.stream, lane, case when p_from_now then f.last_seq else plumbline.oldest_kept(f) end,
-        case when p_from_now then f.last_position else plumbline.oldest_kept(f) end
-      from plumbline.missing_streams(joined.id) s join plumbline.frontier f on f.stream = s
-      cross join generate_series(0, 15) lane;
   elsif joined.selection <> p_selection then
     if exists (select from plumbline.group_member m
       where m.watch_group = joined.id and m.expires_at > clock_timestamp()) then
@@ -460,6 +458,16 @@ begin
   end if;
   insert into plumbline.group_member (watch_group, blocked_tenants, expires_at)
     values (joined.id, p_blocked_tenants, clock_timestamp() + p_lease) returning id into member;
+  if is_new then
+    -- All that it sees is the first member's: sharing it out afterwards would write each lane twice.
+    insert into plumbline.group_lane (watch_group, stream, lane, member, confirmed_seq, confirmed_position)
+      select joined.id, f.stream, lane, case when s.tenant <> all (p_blocked_tenants) then join_group.member end,
+        case when p_from_now then f.last_seq else f.first_seq - 1 end,
+        case when p_from_now then f.last_position else plumbline.position_before_kept(f) end
+      from plumbline.missing_streams(joined.id) missing
+      join plumbline.stream s on s.id = missing join plumbline.frontier f on f.stream = s.id
+      cross join generate_series(0, 15) lane;
+  end if;
   update plumbline.watch_group set idle_since = null where id = joined.id and idle_since is not null;
   perform plumbline.settle_group(joined.id, true);
   watch_group := joined.id;
@@ -484,10 +492,25 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     where m.id = living.id returning m.id
 $$;
 
+-- What these members hold, of those that live. Each stream is looked up by its key: while its statistics are older than a
+-- thousand new tenants, the planner would read all of them for each lane, which took 13 s.
+create function plumbline.lanes_of(p_members bigint[]) returns table (
+  watch_group bigint, stream bigint, lane smallint, fence bigint, member bigint, tenant text, confirmed_seq bigint,
+  confirmed_position bigint, delivered_before bigint[], pause_ms float8, is_wanted boolean
+)
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+  select l.watch_group, l.stream, l.lane, l.fence, l.member, s.tenant, l.confirmed_seq, l.confirmed_position,
+    l.delivered_before, greatest(0, extract(epoch from l.not_before - clock_timestamp()) * 1000)::float8,
+    l.next_member is not null
+  from plumbline.group_member m join plumbline.group_lane l on l.member = m.id join plumbline.stream s on s.id = l.stream
+  where m.id = any (p_members) and m.expires_at > clock_timestamp()
+  order by l.watch_group, l.stream, l.lane
+$$;
+
 -- Locks the lanes that are held with these fences, in their order.
 create function plumbline.lock_held_lanes(p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[])
 returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_nestloop = on set jit = off as $$
 begin
   perform from unnest(p_groups, p_streams, p_lanes, p_fences) h (watch_group, stream, lane, fence)
     join plumbline.group_lane l
@@ -506,12 +529,12 @@ begin
   perform plumbline.lock_held_lanes(p_groups, p_streams, p_lanes, p_fences);
   update plumbline.group_lane l set
     confirmed_seq = greatest(l.confirmed_seq, m.seq),
-    confirmed_position = case when m.seq > coalesce(l.confirmed_seq, -1) then m.position else l.confirmed_position end,
+    confirmed_position = case when m.seq > l.confirmed_seq then m.position else l.confirmed_position end,
     delivered_seq = greatest(l.delivered_seq, m.delivered),
     delivered_before = case when l.delivered_before = '{}' then '{}'
       else plumbline.ends_behind(l.delivered_before, greatest(l.confirmed_seq, m.seq)) end,
-    unacked_since = case when greatest(l.delivered_seq, m.delivered) > coalesce(greatest(l.confirmed_seq, m.seq), -1) then
-      case when m.seq > coalesce(l.confirmed_seq, -1) then clock_timestamp()
+    unacked_since = case when greatest(l.delivered_seq, m.delivered) > greatest(l.confirmed_seq, m.seq) then
+      case when m.seq > l.confirmed_seq then clock_timestamp()
         else coalesce(l.unacked_since, clock_timestamp()) end end
   from (
     select watch_group, stream, lane, fence, nullif(max(delivered), -1) as delivered, nullif(max(seq), -1) as seq,
@@ -521,7 +544,7 @@ begin
     group by watch_group, stream, lane, fence
   ) m
   where l.watch_group = m.watch_group and l.stream = m.stream and l.lane = m.lane and l.fence = m.fence
-    and (m.seq > coalesce(l.confirmed_seq, -1) or m.delivered > coalesce(l.delivered_seq, -1));
+    and (m.seq > l.confirmed_seq or m.delivered > coalesce(l.delivered_seq, -1));
 end
 $$;
 
@@ -540,7 +563,7 @@ language sql security definer set search_path = pg_catalog, pg_temp set enable_s
     select * from unnest(p_groups, p_streams, p_lanes, p_fences, p_seqs, p_positions)
       with ordinality a (watch_group, stream, lane, fence, seq, position, n)
   ), lanes as materialized (
-    select l.watch_group, l.stream, l.lane, l.fence, coalesce(l.confirmed_seq, -1) as confirmed
+    select l.watch_group, l.stream, l.lane, l.fence, l.confirmed_seq as confirmed
     from (select distinct watch_group, stream, lane from given) a
     join plumbline.watch_group g on g.id = a.watch_group and g.audience = p_audience and g.owner = p_owner
     join plumbline.stream s on s.id = a.stream and (s.tenant = any (p_tenants)) <> p_is_all_but
@@ -603,7 +626,10 @@ $$;
 
 -- Gives lanes to who waits for them; those that nobody waits for any more stay.
 create function plumbline.release_lanes(p_groups bigint[], p_streams bigint[], p_lanes bigint[], p_fences bigint[]) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off
+  -- Statistics are mostly of a time when nobody waited for any: each lane given would be compared with each that is waited
+  -- for. 8,000 of them took 27 s.
+  set enable_nestloop = off set enable_mergejoin = off as $$
 declare
   changed bigint[];
 begin
@@ -686,7 +712,7 @@ begin
     return 'Fenced';
   end if;
   -- It may have been confirmed in between.
-  if p_seq <= coalesce(held.confirmed_seq, -1) then
+  if p_seq <= held.confirmed_seq then
     return 'Parked';
   end if;
   update plumbline.group_dead_letter d
@@ -836,9 +862,9 @@ begin
       delivered_before = '{}', not_before = null
     from (
       select f.stream, case p_to when 'now' then f.last_seq when 'points' then coalesce(p.seq, 0)
-          else plumbline.oldest_kept(f) end as seq,
+          else f.first_seq - 1 end as seq,
         case p_to when 'now' then f.last_position when 'points' then coalesce(p.position, 0)
-          else plumbline.oldest_kept(f) end as position
+          else plumbline.position_before_kept(f) end as position
       from plumbline.frontier f
       left join unnest(p_streams, p_seqs, p_positions) p (stream, seq, position) on p.stream = f.stream
     ) t where l.watch_group = p_group and l.stream = t.stream;
@@ -958,7 +984,7 @@ $$;
 create trigger groups_forget_stream after update of removed_at on plumbline.stream
   for each row when (new.removed_at is not null) execute function plumbline.groups_forget_stream();
 
-grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.unsettled_groups,
+grant execute on function plumbline.join_group, plumbline.renew_members, plumbline.lanes_of, plumbline.unsettled_groups,
   plumbline.settle_due_group, plumbline.mark_lanes, plumbline.ack_lanes, plumbline.nack_lanes, plumbline.release_lanes,
   plumbline.leave_groups, plumbline.note_group_failure, plumbline.begin_lanes_anew, plumbline.park_event,
   plumbline.deliver_dead_letters, plumbline.end_retries,

@@ -35,5 +35,4 @@ create view plumbline.token_block_in_force with (security_invoker = true) as
   where expires_at is null or expires_at > clock_timestamp();
 
 -- Servers obey blocks; they do not make them.
-grant select on plumbline.token_block to plumbline_server;
-grant select on plumbline.token_block_in_force to plumbline_worker;
+grant select on plumbline.token_block, plumbline.token_block_in_force to plumbline_worker;

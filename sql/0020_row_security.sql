@@ -77,5 +77,3 @@ create policy of_group on plumbline.group_lane to plumbline_server using (
   exists (select from plumbline.watch_group g where g.id = watch_group));
 create policy of_group on plumbline.group_dead_letter to plumbline_server using (
   exists (select from plumbline.watch_group g where g.id = watch_group));
-create policy of_group on plumbline.group_action to plumbline_server using (
-  exists (select from plumbline.watch_group g where g.id = watch_group));

@@ -414,5 +414,5 @@ begin
 end
 $$;
 
-grant select on plumbline.owner_change to plumbline_server;
+grant select on plumbline.owner_change to plumbline_worker;
 grant execute on function plumbline.collect, plumbline.sweep_owners, plumbline.report_blocked_deletions to plumbline_worker;

@@ -30,7 +30,7 @@ const CONNECTION_TIMEOUT_MS = 6_000;
  * @throws {Error} with one sentence that says what is wrong, and with which broker.
  */
 export async function checkCluster(settings: KafkaSettings, options: ClusterCheckOptions): Promise<CheckedCluster> {
-  const sockets = createSockets();
+  const sockets = createSockets(settings.openSocket);
   const check = checkWith(settings, options, sockets);
   try {
     return await within(check, TIMEOUT_MS, `the check of the Kafka brokers at ${settings.brokers.join(', ')}`);

@@ -58,14 +58,19 @@ export async function chooseLog(databaseUrl: string, wanted: WantedLog): Promise
 export async function assertLog(databaseUrl: string, wanted: WantedLog): Promise<void> {
   const options = { applicationName: 'plumbline log choice', role: 'plumbline_worker' } as const;
   const choice = await withSession(databaseUrl, options, readLogChoice);
-  if (choice.log !== wanted.log) {
+  assertChosen(choice, wanted.log);
+  assertSameCluster(wanted, choice);
+}
+
+/** @throws {LogMismatch} when the events of this installation are in another log, or those of another database's. */
+export function assertChosen({ log, isCopy }: LogChoice, wanted: LogName): void {
+  if (log !== wanted) {
     throw new LogMismatch(
-      `EVENT_LOG is "${wanted.log}", but this installation has the log "${choice.log}". Start with EVENT_LOG=${choice.log}; ` +
-        `or, as long as no event was published, run npm run set-up with EVENT_LOG=${wanted.log}`,
+      `EVENT_LOG is "${wanted}", but this installation has the log "${log}". Start with EVENT_LOG=${log}; ` +
+        `or, as long as no event was published, run npm run set-up with EVENT_LOG=${wanted}`,
     );
   }
-  if (choice.isCopy) throw copied();
-  assertSameCluster(wanted, choice);
+  if (isCopy) throw copied();
 }
 
 /** Moves the installation to this log, whatever it had; see switch_log. Returns the number of streams that were moved. */
@@ -85,7 +90,8 @@ async function adopt(sql: Sql, wanted: WantedLog): Promise<number> {
   return row?.streams ?? 0;
 }
 
-function assertSameCluster(wanted: WantedLog, { clusterId }: LogChoice): void {
+/** @throws {LogMismatch} when the topics of this installation are at other brokers. */
+export function assertSameCluster(wanted: WantedLog, { clusterId }: Pick<LogChoice, 'clusterId'>): void {
   if (wanted.log !== 'kafka' || clusterId === null || clusterId === wanted.clusterId) return;
   throw new LogMismatch(
     `KAFKA_BROKERS leads to the cluster ${wanted.clusterId}, but the topics of this installation are in the cluster ` +

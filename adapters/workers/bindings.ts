@@ -7,25 +7,27 @@ interface Hyperdrive {
   readonly connectionString: string;
 }
 
-export interface Bindings<Shard, Background> {
+export interface Bindings<Shard, Background, Relay> {
   /** Through a transaction pooler. */
   databaseUrl(): string;
   readonly watchShards: DurableObjectNamespace<Shard>;
   readonly background: DurableObjectNamespace<Background>;
+  readonly kafkaRelays: DurableObjectNamespace<Relay>;
 }
 
 /** One binding that is missing or wrong, and what is needed. */
 export type BindingProblem = string;
 
 /** The problems instead, when there are any. */
-export function readBindings<Shard, Background>(
+export function readBindings<Shard, Background, Relay>(
   env: Readonly<Record<string, unknown>>,
-): Bindings<Shard, Background> | readonly BindingProblem[] {
-  const { HYPERDRIVE: hyperdrive, WATCH_SHARD: watchShards, BACKGROUND: background } = env;
+): Bindings<Shard, Background, Relay> | readonly BindingProblem[] {
+  const { HYPERDRIVE: hyperdrive, WATCH_SHARD: watchShards, BACKGROUND: background, KAFKA_RELAY: kafkaRelays } = env;
   const problems = [
     isHyperdrive(hyperdrive) ? [] : ['HYPERDRIVE is not bound; needed: a Hyperdrive configuration of the database'],
     isNamespace(watchShards) ? [] : ['WATCH_SHARD is not bound; needed: the Durable Object class WatchShard'],
     isNamespace(background) ? [] : ['BACKGROUND is not bound; needed: the Durable Object class Background'],
+    isNamespace(kafkaRelays) ? [] : ['KAFKA_RELAY is not bound; needed: the Durable Object class KafkaRelay'],
   ].flat();
   if (problems.length > 0) return problems;
   return {
@@ -33,6 +35,7 @@ export function readBindings<Shard, Background>(
     databaseUrl: () => (hyperdrive as Hyperdrive).connectionString,
     watchShards: watchShards as DurableObjectNamespace<Shard>,
     background: background as DurableObjectNamespace<Background>,
+    kafkaRelays: kafkaRelays as DurableObjectNamespace<Relay>,
   };
 }
 

@@ -7,7 +7,7 @@ import type { StatusCause } from '#core/status-error.ts';
 export const IMMUTABLE = 'field is immutable';
 
 /**
- * One cause per path that a write would change; no value is in it, for a field can be secret too.
+ * One cause per path that a write would change.
  * @param paths such as `spec.server`.
  * @param current every form that the stored spec may be written back in: as it is, and with the defaults of today.
  */

@@ -44,6 +44,7 @@ export interface KindDefinition<Spec extends object, Status extends object> {
   /**
    * Paths such as `spec.server`, whose values cannot change, come or go once the object is there: a write that tries is
    * refused (422). A path stands for all that lies below it; elements of lists have no path. Raw SQL is not held to it.
+   * None is secret, nor has secrets below it: who writes guesses would be told which one is the stored value.
    */
   readonly immutable?: readonly string[];
   /** Put on every new object, such as `example.dev/cleanup`, beside those of the controllers: for controllers elsewhere. */
@@ -117,6 +118,13 @@ export function defineKind<Spec extends object, Status extends object = object>(
     check('immutable', path, (text) =>
       IMMUTABLE_PATH.test(text) ? undefined : 'must be a path below spec without "*", such as "spec.server"',
     );
+    const secret = redact.find((other) => coversOther(other, path));
+    if (secret !== undefined) {
+      problems.push(
+        `immutable ${JSON.stringify(path)} and redact ${JSON.stringify(secret)} meet: who writes guesses would be told ` +
+          'which one is right, as only that one is not refused; leave one of the two out',
+      );
+    }
   }
   for (const finalizer of finalizers) check('finalizers', finalizer, domainQualifiedNameProblem);
   if (new Set(finalizers).size < finalizers.length) problems.push('finalizers has the same name twice');
@@ -154,6 +162,13 @@ export function defineKind<Spec extends object, Status extends object = object>(
     if (!isSchema) problems.push(`${field} must be a valibot schema, such as v.object({…})`);
     else if ('async' in schema && schema.async === true) problems.push(`${field} must be a synchronous schema`);
   }
+}
+
+/** Whether one of two paths leads to the other, or to what lies below it; `*` is any key. */
+function coversOther(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'string' || typeof other !== 'string') return false;
+  const [left, right] = [one.split('.'), other.split('.')];
+  return left.slice(0, right.length).every((key, index) => key === '*' || key === right[index]);
 }
 
 /** What two controllers of one kind both set, each would undo for the other. */

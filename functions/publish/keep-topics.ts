@@ -50,19 +50,27 @@ export interface TopicsKept {
   readonly isProvisioned: boolean;
   /** No topic was missing or lost, as far as was looked. */
   readonly isSound: boolean;
+  /** A topic was made: what waits for it can be published. */
+  readonly hasNew: boolean;
 }
 
 /** One round: what a scheduled function calls. */
 export async function keepTopics(deps: KeepTopicsDeps, withInspection: boolean = true): Promise<TopicsKept> {
-  const isProvisioned = await provision(deps);
-  return { isProvisioned, isSound: !withInspection || (await inspect(deps)) };
+  const provisioned = await provision(deps);
+  return { ...provisioned, isSound: !withInspection || (await inspect(deps)) };
 }
 
-async function provision({ topics, admin, defaults, onError }: KeepTopicsDeps): Promise<boolean> {
+async function provision({
+  topics,
+  admin,
+  defaults,
+  onError,
+}: KeepTopicsDeps): Promise<Pick<TopicsKept, 'isProvisioned' | 'hasNew'>> {
   const due = [...(await topics.due(defaults))];
-  let isDone = true;
+  let isProvisioned = true;
+  let hasNew = false;
   await Promise.all(Array.from({ length: TOPICS_AT_ONCE }, takeTopics));
-  return isDone;
+  return { isProvisioned, hasNew };
 
   async function takeTopics(): Promise<void> {
     for (let topic = due.shift(); topic !== undefined; topic = due.shift()) {
@@ -70,12 +78,13 @@ async function provision({ topics, admin, defaults, onError }: KeepTopicsDeps): 
         if (topic.deed === 'ensure') {
           const identity = await admin.ensure(topic.name, topic.settings);
           await topics.markReady(topic.name, topic.settings, identity);
+          hasNew = true;
         } else {
           await admin.remove(topic.name);
           await topics.markRemoved(topic.name);
         }
       } catch (error) {
-        isDone = false;
+        isProvisioned = false;
         onError(error, topic.name);
         if (topic.deed === 'ensure') await topics.reportUnready(topic.name, reasonOf(error));
       }

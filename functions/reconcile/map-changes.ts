@@ -16,6 +16,8 @@ export interface MapChangesDeps {
   readonly objects: PassObjects;
   readonly kinds: readonly Kind[];
   readonly onError: (error: unknown) => void;
+  /** No page is begun once it has aborted: what waits is the next one's. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Mapper {
@@ -53,7 +55,7 @@ export function createMapper(deps: MapChangesDeps, onMapped: () => void = () => 
     while (isAsked) {
       isAsked = false;
       try {
-        while (await mapSome());
+        while (deps.signal?.aborted !== true && (await mapSome()));
       } catch (error) {
         deps.onError(error);
       }

@@ -12,6 +12,7 @@ import { resourceObject } from '#core/resource-json.ts';
 import type { ResourceObject } from '#core/resource.ts';
 import { validateDocument } from '#core/schema-causes.ts';
 import type { Findings } from '#functions/reconcile/findings.ts';
+import { yieldToOthers } from '#loop/yield-to-others.ts';
 import { LeaseLost, type PassSignal } from '#functions/reconcile/pass-signal.ts';
 
 export interface PassContextOptions {
@@ -61,7 +62,12 @@ export function createPassContext(options: PassContextOptions): PassContext {
     async act<Value>(what: string, call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
       passSignal.assertHeld();
       options.log.debug({ what }, 'acting');
-      return findings.whileUnderWay(`act("${what}")`, () => call(passSignal.signal));
+      return findings.whileUnderWay(`act("${what}")`, async () => {
+        // Where the clock stands still while code runs, it moves now; a renewal that is due is made.
+        await yieldToOthers();
+        passSignal.assertHeld();
+        return call(passSignal.signal);
+      });
     },
 
     release: (resourceClass, id) => findings.released({ class: resourceClass, id }),

@@ -33,7 +33,7 @@ export interface Passes {
   ended(): Promise<void>;
   /** Resolves when none is busy any more. */
   settled(): Promise<void>;
-  /** Ends all that still run: they begin again elsewhere. */
+  /** Ends all that still run, and those of a claim that is under way: they begin again elsewhere. */
   end(): void;
   /** Stops renewing leases; hung functions lose theirs. */
   close(): void;
@@ -46,6 +46,7 @@ export interface PassesOptions {
   readonly onEnded: (nextMs: number) => void;
 }
 
+const STOPS = 'the process stops';
 const MOST_AT_ONCE = 100;
 /** Passes whose function has ended, and whose end is on its way to the store, take no room; so many of them, in rooms. */
 const MOST_ENDING = 2;
@@ -61,6 +62,7 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
   /** Passes whose function is running. */
   let calls = 0;
   let onRoom = (): void => undefined;
+  let isEnding = false;
   const renewal = setInterval(() => void renew(), leaseMs / 3);
 
   return {
@@ -79,7 +81,8 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
       while (taking.size > 0) await Promise.all(taking);
     },
     end() {
-      for (const { passSignal } of running.values()) passSignal.end(new ProcessStops('the process stops'));
+      isEnding = true;
+      for (const { passSignal } of running.values()) passSignal.end(new ProcessStops(STOPS));
     },
     close: () => clearInterval(renewal),
   };
@@ -104,6 +107,7 @@ export function createPasses({ deps, installation, onEnded }: PassesOptions): Pa
       throw new TypeError(`a pass of ${pass.controller} was claimed, which is not one of this program's`);
     const passSignal = new PassSignal(leaseMs);
     passSignal.extend(claimedAtMs + leaseMs);
+    if (isEnding) passSignal.end(new ProcessStops(STOPS));
     const entry: Running = { pass, passSignal };
     // Its lease ran out, or this one could not have been claimed; nobody else would tell it, since only the new one is renewed.
     running.get(pass.row.uid)?.passSignal.end(new LeaseLost('another pass of this object has begun in this process'));

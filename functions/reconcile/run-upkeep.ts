@@ -40,9 +40,12 @@ export async function runUpkeep(deps: UpkeepDeps, signal: AbortSignal): Promise<
   }
 }
 
-/** All of it once: what a scheduled function calls. */
+/** All of it once: what a scheduled function calls. Nothing is begun once the signal has aborted. */
 export async function doUpkeep(deps: UpkeepDeps, signal: AbortSignal): Promise<void> {
-  for (const { deed } of choresOf(deps)) await deed(signal).catch(deps.onError);
+  for (const { deed } of choresOf(deps)) {
+    if (signal.aborted) return;
+    await deed(signal).catch(deps.onError);
+  }
 }
 
 function choresOf(deps: UpkeepDeps): readonly Chore[] {

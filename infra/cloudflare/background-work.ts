@@ -2,7 +2,7 @@
 
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
-import { type CheckResult, runCheck } from '#adapters/node/readiness.ts';
+import { type CheckResult, type ReadinessCheck, runCheck } from '#adapters/node/readiness.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
@@ -12,11 +12,13 @@ import { readWorkState } from '#adapters/postgres/work-state.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
-import { type PublishDeps, publishOnce } from '#functions/publish/publish-once.ts';
+import type { TopicAdmin } from '#core/ports/topics.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
+import { type Again, createLogWork } from '#infra/cloudflare/log-work.ts';
+import { type OwnLog, openOwnLog } from '#infra/cloudflare/own-log.ts';
 import type { Metric } from '#infra/cloudflare/watch-shard.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
@@ -27,39 +29,44 @@ import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
 const PUBLISH_CONNECTIONS = 1;
 const RECONCILE_CONNECTIONS = 2;
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** No batch is begun later: the next kick or cron goes on. */
-const PUBLISH_BUDGET_MS = 25_000;
 /** No pass is begun later: the next cron finds the leases free. */
 const RECONCILE_BUDGET_MS = 25_000;
+/** What is left then of the housekeeping is the next cron's. */
+const UPKEEP_BUDGET_MS = 25_000;
 const CHECK_TIMEOUT_MS = 2_000;
 
 export interface BackgroundWorkOptions {
   readonly edge: EdgeConfig;
-  readonly kindsOver: (sql: Sql) => KindRegistry;
+  readonly kindsOver: (sql: Sql, topicAdmin?: TopicAdmin) => KindRegistry;
   readonly logger: Logger;
   /** Told what was published. */
   readonly onNews: (notices: readonly Notice[]) => void;
-  /** A pass has ended, and may have written. */
-  readonly onPass: () => void;
+  /** There may be something to publish: a pass has ended, which may have written, or a topic was made. */
+  readonly onWritten: () => void;
 }
 
 export interface BackgroundWork {
-  publish(): Promise<void>;
+  publish(): Promise<Again>;
+  /** Makes topics what they should be, when there are any. */
+  keepTopics(): Promise<Again>;
   /** Returns in how many milliseconds something is due; undefined: nothing is. */
   reconcile(): Promise<number | undefined>;
   upkeep(): Promise<void>;
+  /** False once the installation has another log. */
+  isCurrent(): Promise<boolean>;
   readiness(): Promise<readonly CheckResult[]>;
   metrics(): Promise<readonly Metric[]>;
   close(): Promise<void>;
 }
 
-export function createBackgroundWork({
+/** @throws {StatusError} ServiceUnavailable when the database is away, or has another log. */
+export async function openBackgroundWork({
   edge,
   kindsOver,
   logger,
   onNews,
-  onPass,
-}: BackgroundWorkOptions): BackgroundWork {
+  onWritten,
+}: BackgroundWorkOptions): Promise<BackgroundWork> {
   const pool = (name: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
       applicationName: `plumbline edge ${name}`,
@@ -71,7 +78,10 @@ export function createBackgroundWork({
   const metrics = createOwnMetrics(() => readOutboxState(pools.publish));
   createGroupMetrics(metrics.registry, () => readGroupTotals(pools.publish));
   const reports = createPublisherReports(metrics, logger);
-  const kinds = kindsOver(pools.reconcile).all;
+  const eventLog = await openLog();
+  const pending = postgresOutbox(pools.publish);
+  const logWork = createLogWork({ eventLog, pending, reports, onNews, onTopics: onWritten });
+  const kinds = kindsOver(pools.reconcile, eventLog.topicAdmin).all;
   const options = {
     config: edge.config,
     databaseUrl: edge.databaseUrl(),
@@ -91,38 +101,48 @@ export function createBackgroundWork({
       ...deps.reports,
       onPass(...args: Parameters<NonNullable<typeof deps.reports>['onPass']>) {
         deps.reports?.onPass(...args);
-        onPass();
+        onWritten();
       },
     },
   };
   return {
-    async publish() {
-      const ports: PublishDeps = {
-        outbox: postgresOutbox(pools.publish),
-        ...reports,
-        onPublished(stream, count) {
-          reports.onPublished(stream, count);
-          onNews([
-            { channel: 'plumbline_event_log', payload: String(stream) },
-            { channel: 'plumbline_stream', payload: '' },
-          ]);
-        },
-      };
-      await publishOnce(ports, AbortSignal.timeout(PUBLISH_BUDGET_MS));
-    },
+    publish: logWork.publish,
+    keepTopics: logWork.keepTopics,
+    isCurrent: eventLog.isCurrent,
     async reconcile() {
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });
       return passes.queue.nextDueMs(kinds.flatMap(({ controllers }) => controllers.map(({ id }) => id)));
     },
     async upkeep() {
       await maintainLog(logUpkeep(pools.publish, edge.config));
-      await doUpkeep(upkeepDeps(options), new AbortController().signal);
+      await doUpkeep(upkeepDeps(options), AbortSignal.timeout(UPKEEP_BUDGET_MS));
     },
-    readiness: () =>
-      Promise.all(localReadiness(pools.publish, reports.lastFailure).map((check) => runCheck(check, CHECK_TIMEOUT_MS))),
+    readiness() {
+      const checks = [...localReadiness(pools.publish, reports.lastFailure), brokersCheck(eventLog)];
+      return Promise.all(checks.map((check) => runCheck(check, CHECK_TIMEOUT_MS)));
+    },
     metrics: () => metrics.registry.getMetricsAsJSON(),
     async close() {
-      await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
+      await eventLog.close();
+      await endPools();
     },
   };
+
+  async function openLog(): Promise<OwnLog> {
+    try {
+      return await openOwnLog({ edge, logger, sql: pools.publish, reports, owner: 'background' });
+    } catch (error) {
+      await endPools();
+      throw error;
+    }
+  }
+
+  async function endPools(): Promise<void> {
+    await Promise.all(Object.values(pools).map((sql) => sql.end({ timeout: 1 })));
+  }
+}
+
+/** Other hosts have looked before they start. */
+function brokersCheck(log: OwnLog): ReadinessCheck {
+  return { name: 'event log', check: () => log.assertBrokers() };
 }

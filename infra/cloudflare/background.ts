@@ -7,10 +7,11 @@
 import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
-import { createBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
+import { openBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
 import { onceMore } from '#infra/cloudflare/once-more.ts';
 import type { Metric } from '#infra/cloudflare/watch-shard.ts';
+import { messageOf } from '#infra/local/start-error.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
 const LINGER_MS = 10_000;
@@ -19,25 +20,28 @@ const SOONEST_MS = 250;
 
 export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
-  readonly #publish = onceMore(() => this.#with((work) => work.publish()));
-  readonly #reconcile = onceMore(() => this.#with((work) => this.#reconcileWith(work)));
-  #work: BackgroundWork | undefined;
+  readonly #publish = this.#repeatable((work) => work.publish());
+  readonly #keepTopics = this.#repeatable((work) => work.keepTopics());
+  readonly #reconcile = this.#repeatable((work) => work.reconcile());
+  #work: Promise<BackgroundWork> | undefined;
   #users = 0;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
   /** Something was written. Resolves when it is published, and what it made due is done. */
   async kick(): Promise<void> {
-    await Promise.all([this.#publish(), this.#reconcile()]);
+    await Promise.all([this.#publish(), this.#keepTopics(), this.#reconcile()]);
   }
 
   /** What cron calls: also what is due for its age alone. */
   async scheduled(): Promise<void> {
+    // What is under way then ends as it can: no event is written into the wrong log, for the database says where.
+    if (!(await this.#with((work) => work.isCurrent()))) this.#close();
     await this.#with((work) => work.upkeep());
     await this.kick();
   }
 
   async alarm(): Promise<void> {
-    await this.#reconcile();
+    await this.kick();
   }
 
   /** This shard has watchers, and is told what was published from now on, until it has none. */
@@ -46,7 +50,11 @@ export class Background extends DurableObject<typeof bindings> {
   }
 
   async readiness(): Promise<readonly CheckResult[]> {
-    return this.#with((work) => work.readiness());
+    try {
+      return await this.#with((work) => work.readiness());
+    } catch (error) {
+      return [{ name: 'background', status: 'not ready', reason: messageOf(error) }];
+    }
   }
 
   /** What the database knows, and what was counted here. */
@@ -54,36 +62,51 @@ export class Background extends DurableObject<typeof bindings> {
     return this.#with((work) => work.metrics());
   }
 
-  async #reconcileWith(work: BackgroundWork): Promise<void> {
-    const nextMs = await work.reconcile();
-    if (nextMs !== undefined) await this.ctx.storage.setAlarm(Date.now() + Math.max(nextMs, SOONEST_MS));
+  /** Work that tells when it is due again, which an alarm then sees to. */
+  #repeatable(ask: (work: BackgroundWork) => Promise<number | undefined>): () => Promise<void> {
+    return onceMore(async () => {
+      const nextMs = await this.#with(ask);
+      if (nextMs === undefined) return;
+      const atMs = Date.now() + Math.max(nextMs, SOONEST_MS);
+      const known = await this.ctx.storage.getAlarm();
+      if (known === null || known > atMs) await this.ctx.storage.setAlarm(atMs);
+    });
   }
 
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {
     clearTimeout(this.#closing);
     this.#users += 1;
-    this.#work ??= createBackgroundWork({
+    this.#work ??= openBackgroundWork({
       edge,
       kindsOver,
       logger,
       onNews: (notices) => void this.#tell(notices),
-      onPass: () =>
+      onWritten: () =>
         void this.#publish().catch((error: unknown) =>
           logger.warn({ err: error }, 'publishing failed; it is tried again'),
         ),
     });
     const work = this.#work;
+    work.catch(() => this.#forget(work));
     try {
-      return await use(work);
+      return await use(await work);
     } finally {
       this.#users -= 1;
-      if (this.#users === 0) this.#closing = setTimeout(() => this.#close(work), LINGER_MS);
+      if (this.#users === 0) this.#closing = setTimeout(() => this.#close(), LINGER_MS);
     }
   }
 
-  #close(work: BackgroundWork): void {
+  #forget(work: Promise<BackgroundWork>): void {
+    if (this.#work === work) this.#work = undefined;
+  }
+
+  #close(): void {
+    const work = this.#work;
     this.#work = undefined;
-    void work.close();
+    void work?.then(
+      (opened) => opened.close(),
+      () => undefined,
+    );
   }
 
   async #tell(notices: readonly Notice[]): Promise<void> {

@@ -7,6 +7,7 @@ import * as v from 'valibot';
 import { type Bindings, readBindings } from '#adapters/workers/bindings.ts';
 import type { Audience } from '#core/identity.ts';
 import type { Background } from '#infra/cloudflare/background.ts';
+import type { KafkaRelay } from '#infra/cloudflare/kafka-relay.ts';
 import type { WatchShard } from '#infra/cloudflare/watch-shard.ts';
 import { type Config, readConfig } from '#infra/local/config.ts';
 import { type IssuerConfig, ISSUER_VARIABLES } from '#infra/local/issuer-variables.ts';
@@ -15,7 +16,12 @@ import { messageOf, StartError } from '#infra/local/start-error.ts';
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;
 
-export interface EdgeConfig extends Bindings<WatchShard, Background> {
+/** Its sockets have no place for one: brokers would see a client without, and workerd would not say so. */
+const NO_CLIENT_CERTIFICATES =
+  'KAFKA_CLIENT_CERT_FILE is set, and sockets of workerd send no client certificate; let the brokers take a login ' +
+  'over TLS: KAFKA_SASL_MECHANISM, KAFKA_USERNAME, KAFKA_PASSWORD';
+
+export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay> {
   readonly config: Config;
   readonly issuer: IssuerConfig;
   /** With its port, where that is not 443: what is asked of it is for controllers. */
@@ -27,7 +33,7 @@ export interface EdgeConfig extends Bindings<WatchShard, Background> {
 
 /** @throws {StartError} with one line per binding that is missing or wrong. */
 export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConfig {
-  const bindings = readBindings<WatchShard, Background>(env);
+  const bindings = readBindings<WatchShard, Background, KafkaRelay>(env);
   const texts = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const variables = Object.fromEntries(texts);
   const own = v.safeParse(OwnVariables, variables);
@@ -80,9 +86,10 @@ function readShared(
   try {
     const config = readConfig(variables, { isTerminal: false });
     const { kafka, issuer } = config;
-    if (issuer && !kafka) return { config, issuer };
+    const hasClientCertificate = kafka?.clientCertificate !== undefined;
+    if (issuer && !hasClientCertificate) return { config, issuer };
     return [
-      ...(kafka ? ['EVENT_LOG is "kafka"; allowed on workerd: postgres'] : []),
+      ...(hasClientCertificate ? [NO_CLIENT_CERTIFICATES] : []),
       // There is no development key to fall back to.
       ...(issuer ? [] : ISSUER_VARIABLES.map((name) => `${name} is not bound`)),
     ];

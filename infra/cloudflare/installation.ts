@@ -8,6 +8,7 @@ import { consoleLogger } from '#adapters/workers/console-logger.ts';
 import { defineKind, type Kind, type KindDefinition } from '#core/kind.ts';
 import { createKindRegistry, type KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
+import type { TopicAdmin } from '#core/ports/topics.ts';
 import { type EdgeConfig, readEdgeConfig } from '#infra/cloudflare/config.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 
@@ -30,11 +31,8 @@ export function serveKinds(kinds: readonly Kind[]): void {
 }
 
 /** The kinds that are served; what their controllers act on is reached through this. */
-export function kindsOver(sql: Sql): KindRegistry {
+export function kindsOver(sql: Sql, topicAdmin?: TopicAdmin): KindRegistry {
   // A database behind a pooler has no room for those that are managed: they lie on servers that were named.
   const config = { ...edge.config, databaseUrl: edge.databaseUrl() };
-  return createKindRegistry([
-    ...shippedKinds({ config, databaseUrl: edge.databaseUrl(), sql, topicAdmin: undefined }),
-    ...own,
-  ]);
+  return createKindRegistry([...shippedKinds({ config, databaseUrl: edge.databaseUrl(), sql, topicAdmin }), ...own]);
 }

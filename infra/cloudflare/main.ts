@@ -78,8 +78,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
 /** What a deployment does before its workers, which have no rights to. @returns the URL of the workers' login. */
 async function prepareDatabase(config: Config, databaseUrl: string, logger: Logger): Promise<string> {
   const installation = ownInstallation(databaseUrl);
-  // Workers read no other log: what the variables say of one is for them to refuse.
-  await installation.haveLog({ ...config, kafka: undefined }, logger);
+  await installation.haveLog(config, logger);
   await installation.haveObjectLimit(config.limits.tenantObjects);
   return withSession(databaseUrl, { applicationName: 'plumbline edge start' }, async (sql) => {
     await openKinds({ config, databaseUrl, sql, topicAdmin: undefined }, installation);

@@ -7,7 +7,6 @@ import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
 import { connect, type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
-import { postgresEventLog } from '#adapters/postgres/event-log.ts';
 import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
@@ -23,8 +22,10 @@ import { createWatch } from '#functions/watch/handler.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import { openHub } from '#infra/local/hub.ts';
 import { openLimits } from '#infra/local/limits.ts';
+import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { remoteIssuer } from '#infra/local/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -41,6 +42,8 @@ export interface WatchInstanceOptions {
   readonly edge: EdgeConfig;
   readonly kindsOver: (sql: Sql) => KindRegistry;
   readonly logger: Logger;
+  /** The shard's. */
+  readonly name: string;
   readonly notices: Notices;
 }
 
@@ -48,6 +51,8 @@ export interface WatchInstance {
   answer(request: Request): Promise<Response>;
   /** Open streams. */
   readonly streams: number;
+  /** False once the installation has another log: streams are to end, and begin anew. */
+  isCurrent(): Promise<boolean>;
   readonly metrics: ReturnType<typeof createOwnMetrics>['registry'];
   /** Ends all streams, with their cursor, and the connections. */
   stop(): Promise<void>;
@@ -58,11 +63,12 @@ export async function openWatchInstance({
   edge,
   kindsOver,
   logger,
+  name,
   notices,
 }: WatchInstanceOptions): Promise<WatchInstance> {
-  const pool = (name: string, maxConnections: number): Sql =>
+  const pool = (use: string, maxConnections: number): Sql =>
     connect(edge.databaseUrl(), {
-      applicationName: `plumbline edge ${name}`,
+      applicationName: `plumbline edge ${use}`,
       pooler: 'preparing',
       maxConnections,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
@@ -86,17 +92,20 @@ export async function openWatchInstance({
     const metrics = createOwnMetrics(unknown);
     const groupMetrics = createGroupMetrics(metrics.registry, unknown);
     const issuer = remoteIssuer(edge.issuer, { logger, registry: metrics.registry }, lifetime.signal);
-    const [box, blocks, limits] = await Promise.all([
+    const reports = createPublisherReports(metrics, logger);
+    const [box, blocks, limits, eventLog] = await Promise.all([
       rotatingBox(postgresCursorKeys(pools.groups, randomBytes), lifetime.signal),
       followTokenBlocks(pools.groups, lifetime.signal),
       openLimits({ config: edge.config.limits, sql: pools.groups, logger, metrics }, lifetime.signal),
+      openOwnLog({ edge, logger, sql: pools.watch, reports, owner: name }),
       assertServerRole(pools.watch),
     ]);
+    lifetime.signal.addEventListener('abort', () => void eventLog.close(), { once: true });
     const cursors = createCursors(box);
     const ackTokens = createAckTokens(box);
     const groups = postgresWatchGroups(pools.groups);
     const streams = postgresStreams(pools.watch);
-    const log = postgresEventLog(pools.watch);
+    const { log } = eventLog;
     const hub = openHub(
       { log, streams, cursors, groups, ackTokens, blocks, places: limits.places, trustsKey: issuer.trustsKey },
       { logger, alarm: (fields, message) => logger.error(fields, message), metrics, groupMetrics },
@@ -130,6 +139,7 @@ export async function openWatchInstance({
       get streams() {
         return hub.openStreams;
       },
+      isCurrent: eventLog.isCurrent,
       metrics: metrics.registry,
       async stop() {
         await hub.stop();

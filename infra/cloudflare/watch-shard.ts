@@ -53,7 +53,7 @@ export class WatchShard extends DurableObject<typeof bindings> {
     if (this.#opening) return this.#opening;
     const name = this.ctx.id.name ?? '';
     const notices = createNotices();
-    const opening = openWatchInstance({ edge, kindsOver, logger: logger.child({ shard: name }), notices });
+    const opening = openWatchInstance({ edge, kindsOver, logger: logger.child({ shard: name }), name, notices });
     this.#opening = opening;
     this.#notices = notices;
     opening.catch(() => this.#forget());
@@ -71,7 +71,9 @@ export class WatchShard extends DurableObject<typeof bindings> {
   async #look(name: string, opening: Promise<WatchInstance>): Promise<void> {
     const instance = await opening;
     if (this.#inFlight > 0 || instance.streams > 0) this.#usedAtMs = Date.now();
-    if (Date.now() - this.#usedAtMs < LINGER_MS) return this.#subscribe(name);
+    const isUsed = Date.now() - this.#usedAtMs < LINGER_MS;
+    if (isUsed && (await instance.isCurrent())) return this.#subscribe(name);
+    if (this.#opening !== opening) return;
     this.#forget();
     await instance.stop();
   }

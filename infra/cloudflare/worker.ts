@@ -10,6 +10,7 @@ import { answerResourceRequest } from '#infra/cloudflare/resource-api.ts';
 import { shardOf } from '#infra/cloudflare/shards.ts';
 
 export { Background } from '#infra/cloudflare/background.ts';
+export { KafkaRelay } from '#infra/cloudflare/kafka-relay.ts';
 export { WatchShard } from '#infra/cloudflare/watch-shard.ts';
 
 const worker = {

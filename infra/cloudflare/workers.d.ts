@@ -1,4 +1,25 @@
-/** What is used of workerd's own module. @see https://developers.cloudflare.com/workers/runtime-apis/ */
+/** What is used of workerd's own modules. @see https://developers.cloudflare.com/workers/runtime-apis/ */
+
+/** Of bytes. */
+declare class IdentityTransformStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+}
+
+declare module 'cloudflare:sockets' {
+  export interface Socket {
+    readonly readable: ReadableStream<Uint8Array>;
+    readonly writable: WritableStream<Uint8Array>;
+    /** Rejects when there is no connection. */
+    readonly opened: Promise<unknown>;
+    close(): Promise<void>;
+  }
+
+  export function connect(
+    address: { readonly hostname: string; readonly port: number },
+    options: { readonly secureTransport: 'on' | 'off'; readonly allowHalfOpen: boolean },
+  ): Socket;
+}
 
 declare module 'cloudflare:workers' {
   /** The bindings, as text, objects or stubs. Not complete, nor of any type, before it was checked. */

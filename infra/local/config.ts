@@ -12,10 +12,17 @@ import {
   maskDatabaseServers,
 } from '#infra/local/database-servers.ts';
 import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } from '#infra/local/issuer-variables.ts';
-import { type KafkaConfig, kafkaConfig, kafkaVariables, SASL_VARIABLES } from '#infra/local/kafka-variables.ts';
+import {
+  CLIENT_CERTIFICATE_RULE,
+  isCertificateWhole,
+  type KafkaConfig,
+  kafkaConfig,
+  kafkaVariables,
+  SASL_VARIABLES,
+} from '#infra/local/kafka-variables.ts';
 import { type LimitsConfig, limitsConfig, limitVariables } from '#infra/local/limits.ts';
 import { StartError } from '#infra/local/start-error.ts';
-import { integer, oneOf, path } from '#infra/local/variables.ts';
+import { integer, oneOf, origins, path } from '#infra/local/variables.ts';
 
 const LOG_FORMATS = ['pretty', 'json'] as const;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -176,6 +183,11 @@ function environmentSchema(options: ConfigOptions) {
       `${SASL_VARIABLES.join(', ')} are set together or not at all`,
     ),
     v.partialCheck(
+      [['KAFKA_SSL'], ['KAFKA_CLIENT_CERT_FILE'], ['KAFKA_CLIENT_KEY_FILE']],
+      isCertificateWhole,
+      CLIENT_CERTIFICATE_RULE,
+    ),
+    v.partialCheck(
       [['TOKEN_ISSUER'], ['TOKEN_JWKS_URL']],
       (given) => new Set(ISSUER_VARIABLES.map((name) => given[name] === undefined)).size === 1,
       `${ISSUER_VARIABLES.join(' and ')} are set together or not at all`,
@@ -211,21 +223,6 @@ function areCursorKeys(value: string): boolean {
   } catch {
     return false;
   }
-}
-
-function origins() {
-  const allowed = 'origins as browsers send them, by comma, such as https://app.example.com, or *';
-  const isOrigin = (text: string): boolean => text === '*' || originOf(text) === text;
-  const given = v.pipe(
-    v.string(),
-    v.check((text) => text.split(',').every((origin) => isOrigin(origin.trim())), allowed),
-    v.transform((text) => text.split(',').map((origin) => origin.trim())),
-  );
-  return v.optional(given);
-}
-
-function originOf(text: string): string | undefined {
-  return URL.canParse(text) ? new URL(text).origin : undefined;
 }
 
 function differ(ports: Readonly<Record<(typeof PORTS)[number], number>>): boolean {

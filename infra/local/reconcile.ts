@@ -44,7 +44,7 @@ await runCommand(async function reconcile() {
     const kinds = await openKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin }, installation);
     const metrics = createReconcileMetrics(new Registry(), () => readWorkState(sql));
     const options = { config, databaseUrl, kinds: kinds.all, sql, logger, metrics };
-    await doUpkeep(upkeepDeps(options), new AbortController().signal);
+    await doUpkeep(upkeepDeps(options), AbortSignal.timeout(BUDGET_MS));
     const count = await runOnce(reconcileDeps(options), { budgetMs: BUDGET_MS });
     const { dueItems, failingItems } = await readWorkState(sql);
     process.stdout.write(`ran ${count} passes; ${dueItems} are due, ${failingItems} objects fail\n`);

@@ -20,3 +20,19 @@ export function path(allowed: string): v.GenericSchema<string, string> {
     v.check((value) => value.trim() !== '' && !value.includes('\0'), allowed),
   );
 }
+
+/** By comma; `*` is every one. */
+export function origins(): v.GenericSchema<string | undefined, string[] | undefined> {
+  const allowed = 'origins as browsers send them, by comma, such as https://app.example.com, or *';
+  const isOrigin = (text: string): boolean => text === '*' || originOf(text) === text;
+  const given = v.pipe(
+    v.string(),
+    v.check((text) => text.split(',').every((origin) => isOrigin(origin.trim())), allowed),
+    v.transform((text) => text.split(',').map((origin) => origin.trim())),
+  );
+  return v.optional(given);
+}
+
+function originOf(text: string): string | undefined {
+  return URL.canParse(text) ? new URL(text).origin : undefined;
+}

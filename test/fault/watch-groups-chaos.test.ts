@@ -11,12 +11,16 @@ import { judge, type LoggedEvent } from '#test/fault/groups/oracle.ts';
 import { type Delivered, readRecords, type RecordLine, type Sent } from '#test/fault/groups/records.ts';
 import { type Servers, startServers } from '#test/fault/groups/servers.ts';
 import { isPoison, MAX_ATTEMPTS } from '#test/fault/groups/verdict.ts';
+import { deduplicated, readTopic } from '#test/support/kafka-events.ts';
+import { kafkaBrokers } from '#test/support/kafka.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
 import { createTestDatabase, type TestDatabase } from '#test/support/postgres-server.ts';
 import { seededRandom, testSeed } from '#test/support/random.ts';
 
 /** `PLUMBLINE_TEST_GROUP_EVENTS=100000` for the full run, of four minutes. */
 const EVENTS = Number(process.env['PLUMBLINE_TEST_GROUP_EVENTS'] ?? 20_000);
+/** `PLUMBLINE_TEST_GROUP_LOG=kafka` for a log in Kafka. */
+const LOG = process.env['PLUMBLINE_TEST_GROUP_LOG'] ?? 'postgres';
 const EVENTS_PER_SECOND = 800;
 const CHAOS_MS = (EVENTS / EVENTS_PER_SECOND) * 1_000;
 const SETTLE_MS = 60_000;
@@ -31,7 +35,8 @@ let records: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  servers = await startServers(database.url);
+  const env = LOG === 'kafka' ? { KAFKA_BROKERS: (await kafkaBrokers()).join() } : {};
+  servers = await startServers(database.url, { EVENT_LOG: LOG, ...env });
   sql = connect(database.url, { applicationName: 'test', maxConnections: 4 });
   await createTenants(sql, TENANTS);
   records = await mkdtemp(join(tmpdir(), 'plumbline-records-'));
@@ -130,7 +135,7 @@ test(
     const poison = log.filter(({ uid, seq }) => isPoison(uid, seq));
     const { violations, ...figures } = findings;
     console.log(
-      `${hint}: ${log.length} events in ${Math.round(calmMs - beganMs)} ms of chaos, settled after ` +
+      `${hint}: ${log.length} events of the log ${LOG} in ${Math.round(calmMs - beganMs)} ms of chaos, settled after ` +
         `${Math.round(settledMs - calmMs)} ms; members ${JSON.stringify(members.tally)}, servers ` +
         `${JSON.stringify(servers.tally)}; ${JSON.stringify(figures)}; parked ${parked.length}, poison ${poison.length}`,
     );
@@ -163,11 +168,35 @@ async function unconfirmed(): Promise<readonly string[]> {
 }
 
 async function readLog(): Promise<LoggedEvent[]> {
-  const rows = await sql<{ stream: bigint; seq: bigint; uid: string }[]>`
-    select e.stream, e.seq, e.uid from plumbline.event_log e join plumbline.stream s on s.id = e.stream
-    where s.tenant = any (${TENANTS}) order by e.stream, e.seq`;
+  const rows = LOG === 'kafka' ? await readTopics() : await readTable();
   expect(LANES_PER_STREAM).toBe(16);
   return rows.map(({ stream, seq, uid }) => ({ lane: `${stream}.${laneOf(uid)}`, seq: Number(seq), uid }));
+}
+
+interface LoggedRow {
+  readonly stream: bigint;
+  readonly seq: bigint;
+  readonly uid: string;
+}
+
+async function readTable(): Promise<readonly LoggedRow[]> {
+  return sql<LoggedRow[]>`
+    select e.stream, e.seq, e.uid from plumbline.event_log e join plumbline.stream s on s.id = e.stream
+    where s.tenant = any (${TENANTS}) order by e.stream, e.seq`;
+}
+
+/** The key of a record is the uid. */
+async function readTopics(): Promise<readonly LoggedRow[]> {
+  const topics = await sql<{ stream: bigint; topic: string }[]>`
+    select s.id as stream, f.topic from plumbline.stream s join plumbline.frontier f on f.stream = s.id
+    where s.tenant = any (${TENANTS}) order by s.id`;
+  const brokers = await kafkaBrokers();
+  const rows: LoggedRow[] = [];
+  for (const { stream, topic } of topics) {
+    const records = deduplicated(await readTopic(brokers, topic));
+    rows.push(...records.map(({ seq, key = '' }) => ({ stream, seq: BigInt(seq), uid: key })));
+  }
+  return rows;
 }
 
 async function readParked(): Promise<{ lane: string; seq: number }[]> {

@@ -42,7 +42,7 @@ const planet: Kind = defineKind({
   spec: v.looseObject({}),
 });
 
-/** With fields that cannot change: one that is required, one with a default, one that may be absent, one that is secret. */
+/** With fields that cannot change: one that is required, one with a default, one that may be absent beside a secret. */
 const disk: Kind = defineKind({
   group: 'example.dev',
   version: 'v1',
@@ -56,7 +56,7 @@ const disk: Kind = defineKind({
     size: v.optional(v.number()),
   }),
   redact: ['spec.encryption.key'],
-  immutable: ['spec.zone', 'spec.format', 'spec.encryption.key', 'spec.encryption.cipher'],
+  immutable: ['spec.zone', 'spec.format', 'spec.encryption.cipher'],
 });
 
 /** With two controllers elsewhere. */

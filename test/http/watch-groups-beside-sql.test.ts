@@ -8,74 +8,15 @@ import { RETIRE_AFTER_MS } from '#core/ports/cursor-keys.ts';
 import { MAX_DEAD_LETTERS } from '#core/ports/watch-groups.ts';
 import { clientOf } from '#test/http/client.ts';
 import { uniqueName } from '#test/http/resource-api/world.ts';
-import { deliveriesOf, isOf, useGroups } from '#test/http/watch-groups/world.ts';
+import { lostEvents } from '#test/http/watch-groups/lost-events.ts';
+import { isOf, useGroups } from '#test/http/watch-groups/world.ts';
 import { expireEvents } from '#test/support/old-events.ts';
 import { useOwnInstance } from '#test/support/own-instance.ts';
 
 const instance = useOwnInstance();
 const world = useGroups(instance.open);
 
-test('a lane that lost events to retention, confirmed ones before them or not, says so before it goes on, until that is acked', async () => {
-  const group = uniqueName('lost');
-  const query = { tenants: world.tenant };
-  const uid = await world.write('w', 3);
-  const first = await world.join(group, query);
-  await first.waitFor(isOf(uid, 2));
-  expect(await world.ack(first.events.find(isOf(uid, 0))?.id)).toBe('Acked');
-  await first.close();
-  const unconfirmed = uniqueName('unconfirmed');
-  const leaving = await world.join(unconfirmed, query);
-  await leaving.waitFor(isOf(uid, 2));
-  await leaving.close();
-  await expireEvents(instance.sql, world.tenant, 2);
-
-  const lostFrame = {
-    event: 'BOOKMARK',
-    id: expect.any(String),
-    data: { reason: 'ResyncRequired', tenant: world.tenant, lane: expect.any(String), fence: expect.any(String) },
-  };
-  expect(await (await world.join(unconfirmed, query)).next()).toEqual(lostFrame);
-
-  const second = await world.join(group, query);
-  expect(await second.next()).toEqual(lostFrame);
-  await second.waitFor(isOf(uid, 2));
-  expect(deliveriesOf(second, uid)).toEqual(['2 again 2']);
-  await second.close();
-
-  const third = await world.join(group, query);
-  const lost = await third.next();
-  expect(lost).toEqual(lostFrame);
-  expect(await world.ack(lost.id)).toBe('Acked');
-  const { data } = await third.waitFor(isOf(uid, 2));
-  expect([data.attempt, data.lane, data.fence]).toEqual([3, lost.data.lane, lost.data.fence]);
-  await third.close();
-
-  const last = await world.join(group, query);
-  const kept = await last.next();
-  expect([kept.data.uid, kept.data.attempt]).toEqual([uid, 4]);
-  expect(await world.ack(kept.id)).toBe('Acked');
-});
-
-test('a group that is new to a log whose beginning is gone begins at what is kept, without a word', async () => {
-  const client = await world.join(uniqueName('new'), { tenants: world.tenant });
-  expect((await client.next()).data).toMatchObject({ seq: '3', attempt: 1 });
-});
-
-test('a group that was reset, and had no member since, is told of what retention removed after that', async () => {
-  const group = uniqueName('reset');
-  const query = { tenants: world.tenant };
-  const uid = await world.write('reset', 1);
-  const first = await world.join(group, query);
-  const { data } = await first.waitFor(isOf(uid));
-  await first.close();
-  const admin = await clientOf(world.target, { ...world.owner, roles: ['admin'] });
-  const answer = await admin.post(`/watch/v1/groups/${group}/reset?tenants=${world.tenant}`, { reason: 'a test' });
-  expect(answer.status, answer.text).toBe(200);
-  await expireEvents(instance.sql, world.tenant, Number(data.seq));
-  await world.write('behind', 1);
-  const lost = await (await world.join(group, query)).next();
-  expect(lost.data).toMatchObject({ reason: 'ResyncRequired', tenant: world.tenant });
-});
+lostEvents(world, (tenant, lastSeq) => expireEvents(instance.sql, tenant, lastSeq));
 
 test('a lane that would have a dead letter too many stands still, says so, and goes on once there is room', async () => {
   const group = uniqueName('full');

@@ -39,11 +39,6 @@ const TABLES = [
   'group_member',
   'group_lane',
   'group_dead_letter',
-  'group_action',
-  'skipped_record',
-  'work_item',
-  'watch_change',
-  'token_block',
 ];
 
 let database: PreparedDatabase;
@@ -74,8 +69,6 @@ beforeAll(async () => {
       attempts, reason)
     select distinct on (l.watch_group) l.watch_group, l.stream, l.lane, 1, 1, '{}', 'ADDED', 1, 'test'
     from plumbline.group_lane l`;
-  await database.sql`insert into plumbline.group_action (watch_group, deed, done_by, reason)
-    select id, 'seek', 'ann', 'test' from plumbline.watch_group`;
   await publishOnce({ outbox: postgresOutbox(database.sql) });
   // What is not published yet stands in outbox.
   await write('acme', 'ours-too');
@@ -168,7 +161,7 @@ describe('without its condition on the tenant', () => {
     expect(new Set(events.map(({ stream }) => stream))).toEqual(new Set([streams.acme]));
   });
 
-  test.each(['watch_group', 'group_member', 'group_lane', 'group_dead_letter', 'group_action'])(
+  test.each(['watch_group', 'group_member', 'group_lane', 'group_dead_letter'])(
     'a read of %s has nothing of a group over another tenant',
     async (table) => {
       const group = table === 'watch_group' ? 'id' : 'watch_group';

@@ -61,7 +61,9 @@ describe('the serving role', () => {
     ['take a lease', "select plumbline.acquire_lease('orphan-sweep', 'me', interval '1 hour')"],
     ['drop the days of the log', 'select plumbline.expire_event_log(now())'],
     ['read the keys of cursors', 'select * from plumbline.cursor_key'],
-    ['read whose tokens are blocked', 'select * from plumbline.token_block_in_force'],
+    ['read whose tokens are blocked', 'select * from plumbline.token_block'],
+    ['read what was done to groups', 'select * from plumbline.group_action'],
+    ['read what is left for controllers to do', 'select * from plumbline.work_item'],
     ['say that retention took events', "select plumbline.advance_start('t', 1)"],
     ['count the objects of a tenant', "select * from plumbline.tenant_objects('globex')"],
     ['find the stream of a tenant', "select * from plumbline.tenant_stream('globex')"],
@@ -71,6 +73,52 @@ describe('the serving role', () => {
   ])('cannot %s', async (_, statement) => {
     expect((await refusalOf(server.unsafe(statement))).code).toBe('42501');
   });
+});
+
+describe('of the tables, the serving role', () => {
+  /** Of none more than it needs to answer callers. */
+  const READABLE = {
+    'has policies for its tenants': [
+      'resource',
+      'stream',
+      'outbox',
+      'event_log',
+      'object_event',
+      'forced_deletion',
+      'object_count',
+      'watch_group',
+      'group_member',
+      'group_lane',
+      'group_dead_letter',
+    ],
+    'tells where the log of a stream lies, by its number': ['frontier', 'topic', 'manifest', 'quarantine'],
+    'knows no tenant': ['migration', 'kind', 'controller', 'reporter', 'quota_default'],
+  };
+
+  test('reads these alone', async () => {
+    const names = await tablesWith('select');
+    expect(names).toEqual(Object.values(READABLE).flat().toSorted());
+  });
+
+  test('sees of those that hold something of a tenant what it serves', async () => {
+    const rows = await database.sql<{ name: string }[]>`
+      select distinct c.relname::text as name from pg_class c join pg_policy p on p.polrelid = c.oid
+      where c.relnamespace = 'plumbline'::regnamespace and c.relrowsecurity
+        and 'plumbline_server'::regrole::oid = any (p.polroles)`;
+    expect(rows.map(({ name }) => name).toSorted()).toEqual(READABLE['has policies for its tenants'].toSorted());
+  });
+
+  test('writes objects alone', async () => {
+    expect(await tablesWith('insert, update, delete, truncate')).toEqual(['resource']);
+  });
+
+  async function tablesWith(right: string): Promise<readonly string[]> {
+    const rows = await database.sql<{ name: string }[]>`
+      select relname::text as name from pg_class
+      where relnamespace = 'plumbline'::regnamespace and relkind in ('r', 'p', 'v')
+        and has_table_privilege('plumbline_server', oid, ${right})`;
+    return rows.map(({ name }) => name).toSorted();
+  }
 });
 
 describe('of the functions, the serving role may call', () => {

@@ -44,16 +44,38 @@ describe('a group', () => {
     await world.setHead(stream, { seq: 0, position: 0 });
   });
 
-  test('begins where its holder finds the oldest event when the events lie in Kafka', async () => {
+  test('begins at the oldest event that the index knows when the events lie in Kafka, or behind all that are gone', async () => {
     await createTenants(world.sql, ['elsewhere']);
     const stream = await world.streamOf('elsewhere');
     await world.sql`insert into plumbline.topic (name, stream, first_seq) values ('elsewhere', ${String(stream)}::bigint, 1)`;
-    await world.sql`update plumbline.frontier set topic = 'elsewhere' where stream = ${String(stream)}::bigint`;
+    await world.sql`update plumbline.frontier set topic = 'elsewhere', start_position = 40 where stream = ${String(stream)}::bigint`;
+    await world.setHead(stream, { seq: 12, position: 120, first: 4 });
     const { group, member } = await world.join(newGroup(['elsewhere']));
-    expect((await world.firstLane(member)).confirmed).toBeUndefined();
+    expect((await world.firstLane(member)).confirmed).toEqual({ seq: 3n, position: 40n });
     await world.groups.seek(group, 'now', ACT);
     await world.groups.seek(group, 'earliest', ACT);
-    expect((await world.firstLane(member)).confirmed).toBeUndefined();
+    expect((await world.firstLane(member)).confirmed).toEqual({ seq: 3n, position: 40n });
+    await world.setHead(stream, { seq: 12, position: 120, first: 13 });
+    await world.groups.seek(group, 'earliest', ACT);
+    expect((await world.firstLane(member)).confirmed).toEqual({ seq: 12n, position: 120n });
+  });
+
+  test('is known by all that it is, from its first member until it is deleted', async () => {
+    expect(await world.groups.exists(request)).toBe(false);
+    const { group } = await world.join(request);
+    const others = [
+      { ...request, audience: 'private' as const },
+      { ...request, owner: 'another' },
+      { ...request, tenants: '*' as const },
+    ];
+    expect(await Promise.all([request, ...others].map((each) => world.groups.exists(each)))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    await world.groups.delete(group, ACT);
+    expect(await world.groups.exists(request)).toBe(false);
   });
 
   test('refuses members that select something else while it has some, and takes them when it has none', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
 import type { AssignedLane, WatchGroups } from '#core/ports/watch-groups.ts';
@@ -15,6 +15,40 @@ const pools: Sql[] = [];
 
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end()));
+});
+
+describe('thousands of lanes, while statistics are of another time,', () => {
+  const tenants = Array.from({ length: 300 }, (_, index) => `moving-${index}`);
+  const request = newGroup(tenants);
+  let member: bigint;
+
+  beforeAll(async () => {
+    // There are few streams then, and nobody waits for a lane.
+    await world.sql`analyze plumbline.stream`;
+    await createTenants(world.sql, tenants);
+    ({ member } = await world.join(request));
+    await world.sql`analyze plumbline.group_lane`;
+  });
+
+  test('are asked for without a look at streams that they are not of', async () => {
+    const read = `select seq_tup_read::int4 as read from pg_stat_xact_user_tables where relname = 'stream'`;
+    const [, before, held, after] = await world.sql.unsafe(
+      `begin; ${read}; select count(*)::int4 as held from plumbline.lanes_of('{${member}}'); ${read}; commit`,
+    );
+    expect([held, after]).toEqual([[{ held: 4_800 }], before]);
+  });
+
+  test('are handed over with one look at each', async () => {
+    await world.join(request);
+    const wanted = (await world.groups.lanes([member])).filter(({ isWanted }) => isWanted);
+    expect(wanted).toHaveLength(2_400);
+    const column = (of: (lane: AssignedLane) => bigint | number): string => `'{${wanted.map(of).join()}}'::bigint[]`;
+    const [row] = await world.sql.unsafe(`explain (analyze, buffers, format json) select plumbline.release_lanes(
+      ${column(({ group }) => group)}, ${column(({ stream }) => stream)}, ${column(({ lane }) => lane)},
+      ${column(({ fence }) => fence)})`);
+    expect(row?.['QUERY PLAN'][0].Plan['Shared Hit Blocks'] / wanted.length).toBeLessThan(30);
+    expect(await world.groups.lanes([member])).toHaveLength(2_400);
+  });
 });
 
 test('a renewal of a member of a thousand tenants writes its own row and nothing else', async () => {

@@ -12,7 +12,8 @@ export interface OwnInstance {
   readonly sql: Sql;
 }
 
-export function useOwnInstance(): OwnInstance {
+/** @param env of the instance; asked for when it starts. */
+export function useOwnInstance(env: () => Promise<Readonly<Record<string, string>>> = async () => ({})): OwnInstance {
   let database: Promise<TestDatabase> | undefined;
   let starting: Promise<LocalInstance> | undefined;
   let sql: Sql | undefined;
@@ -36,6 +37,6 @@ export function useOwnInstance(): OwnInstance {
   async function open(): Promise<LocalInstance> {
     database ??= createTestDatabase();
     const { url } = await database;
-    return (starting ??= startLocalInstance({ databaseUrl: url }));
+    return (starting ??= env().then((variables) => startLocalInstance({ databaseUrl: url, env: variables })));
   }
 }

@@ -2,22 +2,25 @@
  * A publisher as a process of its own, to be killed and frozen: `publisher-process.ts <database> <mode> [<brokers>]`, with
  * brokers into Kafka, where it naps between its steps now and then. `resident` sleeps and wakes as `npm start` does; `cron` drains again and again, as scheduled functions
  * do; `commanded` drains once for each line of its standard input and answers with the number of events. Such a line may
- * name a signal and a step at which it sends that to itself: `SIGKILL begun`. It ends with its standard input.
+ * name a signal and a step at which it sends that to itself: `SIGKILL begun`. It ends with its standard input. With
+ * DATABASE_DIRECT_URL, <database> is a transaction pooler's.
  */
 
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { connect } from '#adapters/postgres/client.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
+import { databaseAccess } from '#infra/local/database-access.ts';
 import type { KafkaPublishing } from '#test/support/kafka-publishing.ts';
 import { type Step, withSteps } from '#test/support/publisher-steps.ts';
 
 const [, , databaseUrl = '', mode = 'resident', brokers] = process.argv;
-const sql = connect(databaseUrl, {
+const directUrl = process.env['DATABASE_DIRECT_URL'] ?? databaseUrl;
+const access = databaseAccess({ poolerUrl: directUrl === databaseUrl ? undefined : databaseUrl }, directUrl);
+const sql = access.open({
   applicationName: 'plumbline test publisher',
   maxConnections: 4,
   role: 'plumbline_worker',
@@ -77,7 +80,7 @@ async function publishResidently(): Promise<void> {
   await runResidentPublisher(
     {
       outbox,
-      sleep: postgresWriterSleep({ role: 'publisher', databaseUrl, sql, signal }),
+      sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: directUrl, sql, signal }),
       onError: ignore,
       onStreamError: ignore,
     },

@@ -30,6 +30,7 @@ const LONGEST: readonly string[] = [
   'property/ordering-kafka-broken-publisher',
   'integration/kafka-reading-outages',
   'http/watch',
+  'integration/reconcile-crash-points',
   'integration/embedded-postgres',
   'fault/server-killed',
   'integration/kafka-server',

@@ -261,6 +261,7 @@ describe('the brokers of an event log in Kafka', () => {
     expect(kafka).toEqual({
       brokers: ['a:9092', '10.0.0.1:19092'],
       ssl: false,
+      clientCertificate: undefined,
       sasl: undefined,
       topicPrefix: 'plumbline.events.',
       compression: 'none',
@@ -280,6 +281,18 @@ describe('the brokers of an event log in Kafka', () => {
     for (const name of Object.keys(credentials)) {
       expect(complaintsAbout({ ...brokers, ...credentials, [name]: '' })).toEqual([
         'KAFKA_SASL_MECHANISM, KAFKA_USERNAME, KAFKA_PASSWORD are set together or not at all',
+      ]);
+    }
+  });
+
+  test('are shown a certificate only over TLS, and with its key', () => {
+    const brokers = { EVENT_LOG: 'kafka', KAFKA_BROKERS: 'a:9092', KAFKA_SSL: 'true' };
+    const files = { KAFKA_CLIENT_CERT_FILE: 'tls.crt', KAFKA_CLIENT_KEY_FILE: 'tls.key' };
+    const { kafka } = readConfig({ ...brokers, ...files }, onTerminal);
+    expect(kafka?.clientCertificate).toEqual({ certFile: 'tls.crt', keyFile: 'tls.key' });
+    for (const missing of ['KAFKA_SSL', ...Object.keys(files)]) {
+      expect(complaintsAbout({ ...brokers, ...files, [missing]: '' })).toEqual([
+        'KAFKA_CLIENT_CERT_FILE and KAFKA_CLIENT_KEY_FILE are set together, with KAFKA_SSL=true, or not at all',
       ]);
     }
   });

@@ -133,9 +133,12 @@ describe.skipIf(noWorkerd)('a worker', () => {
       'WATCH_SHARDS:none',
       'EVENT_LOG:kafka',
       'KAFKA_BROKERS:k:9092',
+      'KAFKA_SSL:true',
+      'KAFKA_CLIENT_CERT_FILE:tls.crt',
+      'KAFKA_CLIENT_KEY_FILE:tls.key',
     ]);
     expect(said).toContain('WATCH_SHARDS is "none"; allowed: 1 to 1000');
-    expect(said).toContain('EVENT_LOG is "kafka"; allowed on workerd: postgres');
+    expect(said).toContain('KAFKA_CLIENT_CERT_FILE is set, and sockets of workerd send no client certificate');
   });
 
   /** What wrangler says of a worker that has these variables alone. */

@@ -8,12 +8,15 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { deploymentIn } from '#test/http/deployment.ts';
 import type { Deployment } from '#test/http/target.ts';
+import { kafkaBrokers } from '#test/support/kafka.ts';
 import { startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 
 export interface Edge extends Deployment {
   /** Of the superuser. */
   readonly databaseUrl: string;
+  /** Of `npm run edge` itself; workerd is a grandchild. */
+  readonly pid: number;
   /** What it logged lately. */
   log(): string;
   stop(): Promise<void>;
@@ -25,32 +28,52 @@ export const EDGE = 'infra/cloudflare/main.ts';
 export const noWorkerd: string | undefined = findProblem();
 if (noWorkerd !== undefined) console.warn(`skipped: workerd cannot run here: ${noWorkerd}`);
 
-/** The same one each time, until the end of the test file. */
-export function useEdge(): () => Promise<Edge> {
+/**
+ * The same one each time, until the end of the test file.
+ * @param variables that it gets besides.
+ */
+export function useEdge(variables?: () => Promise<Readonly<Record<string, string>>>): () => Promise<Edge> {
   let starting: Promise<Edge> | undefined;
   afterAll(async () => (await starting)?.stop());
-  return () => (starting ??= startEdge());
+  return () => (starting ??= start());
+
+  async function start(): Promise<Edge> {
+    return startEdge(await variables?.());
+  }
 }
 
-async function startEdge(): Promise<Edge> {
+/** Of an edge whose log is in the Kafka that the run shares. */
+export async function kafkaVariables(): Promise<Readonly<Record<string, string>>> {
+  return { EVENT_LOG: 'kafka', KAFKA_BROKERS: (await kafkaBrokers()).join(',') };
+}
+
+export async function startEdge(variables: Readonly<Record<string, string>> = {}): Promise<Edge> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-edge-'));
   const instance = await startLocalInstance({
     program: EDGE,
     databaseUrl: database.url,
     dataDir,
-    env: { TENANT_GRACE_SECONDS: '1' },
+    env: { TENANT_GRACE_SECONDS: '1', ...variables },
+  }).catch(async (error: unknown) => {
+    await leave();
+    throw error;
   });
   return {
     ...(await deploymentIn(dataDir)),
     databaseUrl: database.url,
+    pid: instance.process.pid,
     log: () => instance.log(),
     async stop(): Promise<void> {
       await instance.stop();
-      await database.drop();
-      await rm(dataDir, { recursive: true });
+      await leave();
     },
   };
+
+  async function leave(): Promise<void> {
+    await database.drop();
+    await rm(dataDir, { recursive: true });
+  }
 }
 
 function findProblem(): string | undefined {

@@ -7,7 +7,7 @@
 
 import { Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
 import { fixKafkajs } from '#adapters/kafka/fixes/kafkajs-fixes.ts';
-import type { Sockets } from '#adapters/kafka/client/sockets.ts';
+import type { OpenSocket, Sockets } from '#adapters/kafka/client/sockets.ts';
 import type { Logger } from '#core/ports/logger.ts';
 
 export type SaslMechanism = 'plain' | 'scram-sha-256' | 'scram-sha-512';
@@ -15,8 +15,8 @@ export type SaslMechanism = 'plain' | 'scram-sha-256' | 'scram-sha-512';
 export interface KafkaSettings {
   /** `host:port` of some of the brokers; they tell of the others. */
   readonly brokers: readonly string[];
-  /** TLS, by the certificate authorities that Node trusts. */
-  readonly ssl: boolean;
+  /** TLS, by the certificate authorities that Node trusts; with a certificate of our own (mTLS), in PEM. */
+  readonly ssl: boolean | { readonly cert: string; readonly key: string };
   readonly sasl?:
     | {
         readonly mechanism: SaslMechanism;
@@ -26,6 +26,8 @@ export interface KafkaSettings {
     | undefined;
   /** What the brokers know us by, in their logs and quotas. */
   readonly clientId: string;
+  /** How connections are made. @default over TCP, and TLS, of Node's */
+  readonly openSocket?: OpenSocket | undefined;
 }
 
 export interface ClientOptions {

@@ -13,6 +13,9 @@ export interface ConnectProblem {
 /** OpenSSL's and Node's codes for certificates that are not believed: https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const CERTIFICATE_CODE = /CERT|SIGNATURE|ALTNAME|CRL|HOSTNAME_MISMATCH|INVALID_CA|UNTRUSTED/;
 
+/** What a server says of ours: RFC 8446 section 6.2. */
+const CLIENT_CERTIFICATE_CODE = /^ERR_SSL_.*_ALERT_(CERTIFICATE_|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA)/;
+
 export interface Attempt {
   readonly address: string;
   /** It had told its versions, and taken the login, before it failed. */
@@ -34,6 +37,11 @@ export function connectProblem(error: unknown, { address, isGreeted, settings }:
   }
   if (facts.some(({ type }) => type === 'ILLEGAL_SASL_STATE')) {
     return refusal(`${address} knows no login, and one is configured; leave it out, or use the listener that has it`);
+  }
+  if (code !== undefined && CLIENT_CERTIFICATE_CODE.test(code)) {
+    return refusal(
+      `${address} wants the certificate of a client, and not the one that is configured, if any is (${code})`,
+    );
   }
   if (code !== undefined && CERTIFICATE_CODE.test(code)) {
     return refusal(

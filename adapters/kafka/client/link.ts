@@ -44,7 +44,7 @@ export async function openLink(deps: SessionDeps, signal: AbortSignal): Promise<
 
 async function openLinkBy({ settings, logger }: SessionDeps, signal: AbortSignal): Promise<Link> {
   signal.throwIfAborted();
-  const sockets = createSockets();
+  const sockets = createSockets(settings.openSocket);
   const options = {
     sockets,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,

@@ -29,7 +29,7 @@ export async function inSession<T>(
   timeoutMs: number,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const sockets = createSockets();
+  const sockets = createSockets(settings.openSocket);
   const cluster = clusterOf(kafkaClient(settings, logger, { sockets, requestTimeoutMs: REQUEST_TIMEOUT_MS }));
   try {
     return await within(visit(cluster, work), timeoutMs, 'the answer of the Kafka brokers');

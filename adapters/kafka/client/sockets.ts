@@ -6,9 +6,16 @@
 import { connect, isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
+import type { Duplex } from 'node:stream';
 import type { ISocketFactory, ISocketFactoryArgs } from 'kafkajs';
 
 const KEEP_ALIVE_DELAY_MS = 60_000;
+
+/** What is used of a connection, by kafkajs and here. */
+export type KafkaSocket = Duplex & { unref(): unknown };
+
+/** Makes a connection, and calls `onConnect` when it is there. `ssl` is there for TLS. */
+export type OpenSocket = (args: ISocketFactoryArgs) => KafkaSocket;
 
 export interface Sockets {
   /** For `new Kafka({ socketFactory })`. */
@@ -17,20 +24,22 @@ export interface Sockets {
   destroy(): void;
 }
 
-export function createSockets(): Sockets {
-  const sockets = new Set<Socket>();
+/** @param open @default over TCP, and TLS, of Node's */
+export function createSockets(open: OpenSocket = openSocket): Sockets {
+  const sockets = new Set<KafkaSocket>();
   let destroyed = false;
   return {
     open(args: ISocketFactoryArgs): Socket {
       if (destroyed) return new Socket().destroy(new Error('the client was ended'));
-      const socket = openSocket(args);
+      const socket = open(args);
       sockets.add(socket);
       socket.once('close', () => {
         sockets.delete(socket);
         // kafkajs calls it again each time that it fails to reach the broker, and each time a listener would stay.
         socket.unref = () => socket;
       });
-      return socket;
+      // Of what its type asks for, kafkajs uses a stream and `unref`.
+      return socket as Socket;
     },
     destroy(): void {
       destroyed = true;

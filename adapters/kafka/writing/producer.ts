@@ -59,7 +59,7 @@ const MAX_RECORDS = 1_000_000_000;
 const MAX_AGE_MS = 20 * 3_600_000;
 
 export function createBatchProducer({ settings, logger, compression }: BatchProducerDeps): BatchProducer {
-  const sockets = createSockets();
+  const sockets = createSockets(settings.openSocket);
   const client = kafkaClient(settings, logger, { sockets, requestTimeoutMs: REQUEST_TIMEOUT_MS });
   const producer = client.producer({
     idempotent: true,

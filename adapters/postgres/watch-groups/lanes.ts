@@ -2,6 +2,7 @@
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { laneColumns, markColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
+import type { LogPoint } from '#core/ports/event-log.ts';
 import type { AssignedLane, HeldLane, LaneMark, Retry, WatchGroups } from '#core/ports/watch-groups.ts';
 
 type Lanes = Pick<
@@ -9,13 +10,10 @@ type Lanes = Pick<
   'lanes' | 'versions' | 'withLanes' | 'confirmedPoints' | 'mark' | 'release' | 'beginAnew'
 >;
 
-type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & {
-  readonly seq: bigint | null;
-  readonly position: bigint | null;
-};
+type LaneRow = Omit<AssignedLane, 'confirmed' | 'retries'> & LogPoint;
 type RetryRow = Retry & Omit<HeldLane, 'fence'>;
 type GroupRow = { readonly group: bigint };
-type PointRow = HeldLane & { readonly seq: bigint; readonly position: bigint };
+type PointRow = HeldLane & LogPoint;
 
 export function groupLanes(sql: Sql): Lanes {
   return {
@@ -25,14 +23,10 @@ export function groupLanes(sql: Sql): Lanes {
       const [lanes, asked] = await guarded('watch groups', () =>
         Promise.all([
           sql<LaneRow[]>`
-          select l.watch_group as "group", l.stream, l.lane, l.fence, l.member, s.tenant, l.confirmed_seq as seq,
-            l.confirmed_position as position, l.delivered_before as "deliveredBefore",
-            greatest(0, extract(epoch from l.not_before - clock_timestamp()) * 1000)::float8 as "pauseMs",
-            l.next_member is not null as "isWanted"
-          from plumbline.group_member m join plumbline.group_lane l on l.member = m.id
-          join plumbline.stream s on s.id = l.stream
-          where m.id = any (${ids}::bigint[]) and m.expires_at > clock_timestamp()
-          order by l.watch_group, l.stream, l.lane`,
+          select watch_group as "group", stream, lane, fence, member, tenant, confirmed_seq as seq,
+            confirmed_position as position, delivered_before as "deliveredBefore", pause_ms as "pauseMs",
+            is_wanted as "isWanted"
+          from plumbline.lanes_of(${ids}::bigint[])`,
           sql<RetryRow[]>`
           select d.watch_group as "group", d.stream, d.lane, d.id, d.fence from plumbline.group_dead_letter d
           join plumbline.group_lane l on l.watch_group = d.watch_group and l.stream = d.stream and l.lane = d.lane
@@ -42,7 +36,7 @@ export function groupLanes(sql: Sql): Lanes {
       const retries = Map.groupBy(asked, laneKey);
       return lanes.map(({ seq, position, ...lane }) => ({
         ...lane,
-        confirmed: seq === null || position === null ? undefined : { seq, position },
+        confirmed: { seq, position },
         retries: (retries.get(laneKey(lane)) ?? []).map(({ id, fence }) => ({ id, fence })),
       }));
     },
@@ -79,8 +73,7 @@ export function groupLanes(sql: Sql): Lanes {
         from unnest(${held.groups}::bigint[], ${held.streams}::bigint[], ${held.lanes}::bigint[], ${held.fences}::bigint[])
           h (watch_group, stream, lane, fence)
         join plumbline.group_lane l
-          on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence
-        where l.confirmed_seq is not null`,
+          on l.watch_group = h.watch_group and l.stream = h.stream and l.lane = h.lane and l.fence = h.fence`,
       );
       return rows.map(({ seq, position, ...lane }) => ({ ...lane, confirmed: { seq, position } }));
     },

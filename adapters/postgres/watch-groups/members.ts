@@ -1,20 +1,42 @@
 /** Members of watch groups: they come, live and go, and their groups are settled. */
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
+import { scoped } from '#adapters/postgres/scoped.ts';
 import { markColumns } from '#adapters/postgres/watch-groups/lane-columns.ts';
 import type { GrantedTenants } from '#core/identity.ts';
-import type { GroupDeletion, JoinRequest, LaneMark, Membership, WatchGroups } from '#core/ports/watch-groups.ts';
+import type {
+  GroupDeletion,
+  GroupIdentity,
+  JoinRequest,
+  LaneMark,
+  Membership,
+  WatchGroups,
+} from '#core/ports/watch-groups.ts';
 
 /** Of one owner. */
 const MAX_GROUPS = 100;
 
-type Members = Pick<WatchGroups, 'join' | 'renew' | 'unsettled' | 'settle' | 'deletions' | 'noteFailure' | 'leave'>;
+type Members = Pick<
+  WatchGroups,
+  'exists' | 'join' | 'renew' | 'unsettled' | 'settle' | 'deletions' | 'noteFailure' | 'leave'
+>;
 
 type MembershipRow = Omit<Membership, 'droppedAt'> & { readonly droppedAt: Date | null };
 type GroupRow = { readonly group: bigint };
 
 export function groupMembers(sql: Sql): Members {
   return {
+    async exists({ audience, tenants, owner, name }: GroupIdentity): Promise<boolean> {
+      const text = tenantsText(tenants);
+      const rows = await guarded(
+        'watch groups',
+        () => scoped(sql, { tenants })`
+        select from plumbline.watch_group where audience = ${audience} and owner = ${owner} and name = ${name}
+          and tenants = ${text} and sha256(tenants::bytea) = sha256(${text}::text::bytea) and ended_at = 'infinity'`,
+      );
+      return rows.length > 0;
+    },
+
     async join({
       audience,
       tenants,

@@ -57,7 +57,8 @@ export function groupStates(sql: Sql): States {
       const rows = await guarded(
         'watch groups',
         () => sql<LaneRow[]>`
-        select l.stream, s.tenant, l.lane, m.id as member, ${streamLag(sql)} as "streamLag", l.unacked_since as "unackedSince"
+        select l.stream, s.tenant, l.lane, m.id as member,
+          l.confirmed_seq as "confirmedSeq", ${streamLag(sql)} as "streamLag", l.unacked_since as "unackedSince"
         from plumbline.group_lane l join plumbline.stream s on s.id = l.stream
         join plumbline.frontier f on f.stream = l.stream
         left join plumbline.group_member m on m.id = l.member and m.expires_at > clock_timestamp()

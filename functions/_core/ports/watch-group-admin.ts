@@ -22,6 +22,8 @@ export interface LanePlace {
 export interface LaneState extends LanePlace {
   readonly tenant: string;
   readonly member: bigint | undefined;
+  /** Everything of the lane up to this event of its stream is confirmed, or of no concern. */
+  readonly confirmedSeq: bigint;
   /** How many events its stream has behind the confirmed one, of all lanes. A holder tells within 3 s what was of no concern. */
   readonly streamLag: bigint;
   /** Since when something is delivered and not confirmed. */

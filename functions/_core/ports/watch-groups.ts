@@ -23,7 +23,11 @@ export interface GroupIdentity {
 export interface JoinRequest extends GroupIdentity {
   /** What the members select, as canonical text: the same for all of them. */
   readonly selection: string;
-  /** Where a new group begins. Streams that come later are always read from their beginning. */
+  /**
+   * Where a new group begins; the oldest events are those that the database knows to be kept: `EventLog.ranges` tells it
+   * what brokers have removed. Streams that come later are always read from their beginning. What is removed behind that is
+   * lost to the group, and found so when it is read.
+   */
   readonly start: 'earliest' | 'now';
   /** Of the tenants those that the member does not see: their lanes go to members that do, and wait while none does. */
   readonly blockedTenants?: readonly string[];
@@ -55,8 +59,8 @@ export interface HeldLane extends LaneRef {
 export interface AssignedLane extends HeldLane {
   readonly member: bigint;
   readonly tenant: string;
-  /** Everything up to here is confirmed. Undefined: it begins at the oldest event that is kept, which its holder is to `mark`. */
-  readonly confirmed: LogPoint | undefined;
+  /** Everything up to here is confirmed, or was before the lane began. */
+  readonly confirmed: LogPoint;
   /**
    * For each time that the lane began anew: the last event that had been delivered. An event is delivered for the
    * (1 + number of these at or behind it)th time.
@@ -143,6 +147,9 @@ export interface GroupDeletion {
 }
 
 export interface WatchGroups {
+  /** Whether a group of this identity lives. */
+  exists(identity: GroupIdentity): Promise<boolean>;
+
   /**
    * Makes a member, and the group when there is none. Lanes are shared out anew, at most those that must move: members
    * that hold them hand them over.

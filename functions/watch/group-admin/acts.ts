@@ -18,7 +18,9 @@ export function seekGroup(deps: GroupAdminDeps): MethodHandler {
   return async (c) => {
     const { act, body } = await readAct(c, ['to']);
     const group = await findGroupToChange(deps, c);
-    await deps.groups.seek(group.group, await target(deps, group, body['to']), act);
+    const to = await target(deps, group, body['to']);
+    if (to === 'earliest') await findOldest(deps, group);
+    await deps.groups.seek(group.group, to, act);
     return answerNow(deps, c, group);
   };
 }
@@ -27,6 +29,7 @@ export function resetGroup(deps: GroupAdminDeps): MethodHandler {
   return async (c) => {
     const { act } = await readAct(c);
     const group = await findGroupToChange(deps, c);
+    await findOldest(deps, group);
     await deps.groups.reset(group.group, act);
     return answerNow(deps, c, group);
   };
@@ -40,6 +43,11 @@ export function deleteGroup(deps: GroupAdminDeps): MethodHandler {
     if (!(await deps.groups.delete(group.group, act))) throw gone(group);
     return c.json(groupAnswer(group));
   };
+}
+
+/** The database knows then what is kept of these tenants' events. */
+async function findOldest({ log, streams }: GroupAdminDeps, { tenants }: GroupState): Promise<void> {
+  await log.ranges((await streams.list({ tenants })).map(({ id }) => id));
 }
 
 /** @throws {StatusError} BadRequest; Expired, StreamRecreated and CursorKeyRetired as for a watch from that cursor. */

@@ -33,11 +33,12 @@ export function membersAnswer({ members }: GroupState): JsonValue {
 }
 
 export function laneAnswer(state: LaneState): JsonObject {
-  const { tenant, member, streamLag, unackedSince } = state;
+  const { tenant, member, confirmedSeq, streamLag, unackedSince } = state;
   return {
     lane: laneText(state),
     tenant,
     ...(member !== undefined && { member: String(member) }),
+    confirmedSeq: String(confirmedSeq),
     streamLag: Number(streamLag),
     ...(unackedSince && { unackedSince: unackedSince.toISOString() }),
   };

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Config } from '#infra/local/config.ts';
+import type { KafkaConfig } from '#infra/local/kafka-variables.ts';
 import { openPrivateDirectory, writePrivateFile } from '#infra/local/data-directory.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
@@ -126,7 +127,7 @@ async function writeEntry(directory: string, kindsModule: string): Promise<strin
     [
       `import kinds from ${JSON.stringify(kinds)};`,
       `import { serveKinds } from ${JSON.stringify(INSTALLATION)};`,
-      `export { Background, default, WatchShard } from ${JSON.stringify(WORKER)};`,
+      `export { Background, default, KafkaRelay, WatchShard } from ${JSON.stringify(WORKER)};`,
       'serveKinds(kinds);\n',
     ].join('\n'),
   );
@@ -163,7 +164,34 @@ function configuredVariables(databaseUrl: string, config: Config): Readonly<Reco
     ...(config.orphanGraceHours !== undefined && { ORPHAN_GRACE_HOURS: String(config.orphanGraceHours) }),
     ...(config.allowedOrigins.length > 0 && { CORS_ORIGINS: config.allowedOrigins.join(',') }),
     ...(config.cursorKeys && 'text' in config.cursorKeys && { CURSOR_KEYS: config.cursorKeys.text }),
+    ...(config.kafka && kafkaText(config.kafka)),
     ...(servers.length > 0 && { DATABASE_SERVERS: servers.map(([name, url]) => `${name}=${url}`).join(' ') }),
+  };
+}
+
+function kafkaText({
+  brokers,
+  ssl,
+  clientCertificate,
+  sasl,
+  topicPrefix,
+  compression,
+}: KafkaConfig): Readonly<Record<string, string>> {
+  return {
+    EVENT_LOG: 'kafka',
+    KAFKA_BROKERS: brokers.join(','),
+    KAFKA_SSL: String(ssl),
+    KAFKA_TOPIC_PREFIX: topicPrefix,
+    KAFKA_COMPRESSION: compression,
+    ...(clientCertificate && {
+      KAFKA_CLIENT_CERT_FILE: clientCertificate.certFile,
+      KAFKA_CLIENT_KEY_FILE: clientCertificate.keyFile,
+    }),
+    ...(sasl && {
+      KAFKA_SASL_MECHANISM: sasl.mechanism,
+      KAFKA_USERNAME: sasl.username,
+      KAFKA_PASSWORD: sasl.password,
+    }),
   };
 }
 

@@ -21,10 +21,10 @@ export interface Servers {
 const FREEZE_MS = [7_000, 9_000] as const;
 const PAUSE_MS = [3_000, 7_000] as const;
 
-export async function startServers(databaseUrl: string): Promise<Servers> {
+export async function startServers(databaseUrl: string, env: Readonly<Record<string, string>> = {}): Promise<Servers> {
   const home = await mkdtemp(join(tmpdir(), 'plumbline-groups-'));
   const dataDirs = [join(home, 'one'), join(home, 'two')];
-  const start = (dataDir: string): Promise<LocalInstance> => startLocalInstance({ databaseUrl, dataDir });
+  const start = (dataDir: string): Promise<LocalInstance> => startLocalInstance({ databaseUrl, dataDir, env });
   const [one = '', two = ''] = dataDirs;
   const first = await start(one);
   await cp(join(one, 'keys'), join(two, 'keys'), { recursive: true });

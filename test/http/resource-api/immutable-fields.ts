@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 
 import { expectStatus, fieldsOf, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import type { OpenTarget } from '#test/http/target.ts';
@@ -87,15 +87,10 @@ export function immutableFields(open: OpenTarget): void {
     expect(fieldsOf(answer)).toEqual(['spec.encryption.cipher']);
   });
 
-  describe('that are secret', () => {
-    test('are kept when a reader writes back what it read, and refused without a word of their values', async () => {
-      const { path, body } = await createDisk({ zone: 'a', encryption: { key: 'hunter2' } });
-      expect(body.spec.encryption).toEqual({});
-      expect((await world.editor.put(path, { ...body, spec: { ...body.spec, size: 9 } })).status).toBe(200);
-      const answer = await world.editor.patch(path, { spec: { encryption: { key: 'letmein' } } });
-      expectStatus(answer, 422, 'Invalid');
-      expect(fieldsOf(answer)).toEqual(['spec.encryption.key']);
-      expect(answer.text).not.toMatch(/hunter2|letmein/);
-    });
+  test('is no way to tell a secret beside it: a guess is written, right or wrong', async () => {
+    const { path } = await createDisk({ zone: 'a', encryption: { key: 'hunter2' } });
+    for (const key of ['hunter2', 'letmein']) {
+      expect((await world.editor.patch(path, { spec: { encryption: { key } } })).status).toBe(200);
+    }
   });
 }

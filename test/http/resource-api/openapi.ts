@@ -140,9 +140,8 @@ export function openApi(open: OpenTarget): void {
     const { spec } = components.schemas['dev.example.v1.Disk'].properties;
     const immutable = [{ rule: 'self == oldSelf', message: 'field is immutable' }];
     expect(spec.properties.zone).toEqual({ type: 'string', 'x-kubernetes-validations': immutable });
-    expect(spec.properties.encryption.properties.key).toEqual({
+    expect(spec.properties.encryption.properties.cipher).toEqual({
       type: 'string',
-      writeOnly: true,
       'x-kubernetes-validations': immutable,
     });
     expect(spec.properties.size).toEqual({ type: 'number' });

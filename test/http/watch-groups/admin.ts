@@ -73,10 +73,17 @@ export function admin(open: OpenDeployment): void {
         lane: data.lane,
         tenant: world.tenant,
         member: group.member,
+        confirmedSeq: expect.any(String),
         streamLag: expect.any(Number),
         unackedSince: expect.any(String),
       });
+      // Nothing else is written to this tenant now: the last event is the head.
+      expect(Number(lane.confirmedSeq) + lane.streamLag).toBe(Number(data.seq));
       expect(lane.streamLag).toBeGreaterThanOrEqual(2);
+      expect(await world.ack(client.events.find(isOf(uid, 0))?.id)).toBe('Acked');
+      const { lanes } = (await world.member.get(`${GROUPS}/${name}`)).body;
+      const acked = lanes.find((each: { lane: string }) => each.lane === data.lane);
+      expect([acked.confirmedSeq, acked.streamLag]).toEqual([client.events.find(isOf(uid, 0))?.data.seq, 1]);
     });
 
     test('is not behind once all is acked, also where the last ack came later than others moved on', async () => {

@@ -3,9 +3,10 @@
 import type { Sql } from '#adapters/postgres/client.ts';
 import { type Child, startChild } from '#test/support/child.ts';
 import type { Random } from '#test/support/random.ts';
+import type { Publishers } from '#test/property/ordering/deployment.ts';
 
 export interface ChaosOptions {
-  readonly databaseUrl: string;
+  readonly publishers: Publishers;
   /** Of a superuser. */
   readonly sql: Sql;
   readonly random: Random;
@@ -24,15 +25,14 @@ export interface ChaosReport {
 }
 
 const ROB_EVERY_MS = 50;
-const PUBLISHERS = ['resident', 'cron', 'resident'] as const;
 
 /** Until the signal aborts; then everything that it froze runs again, and publishers stay until `end`. */
 export async function runChaos(
-  { databaseUrl, sql, random, freezable, brokers }: ChaosOptions,
+  { publishers: { modes, databaseUrl, directUrl }, sql, random, freezable, brokers }: ChaosOptions,
   signal: AbortSignal,
 ): Promise<{ readonly report: ChaosReport; readonly end: () => Promise<void> }> {
   const report: ChaosReport = { killed: 0, frozen: 0, cut: 0, robbed: 0 };
-  const publishers = await Promise.all(PUBLISHERS.map(startPublisher));
+  const publishers = await Promise.all(modes.map(startPublisher));
   const robbing = brokers ? robPublishers() : undefined;
   while (!signal.aborted) {
     await pause(random.int(100, 900));
@@ -57,11 +57,9 @@ export async function runChaos(
   };
 
   async function startPublisher(mode: string): Promise<Child> {
-    const child = startChild('test/support/publisher-process.ts', [
-      databaseUrl,
-      mode,
-      ...(brokers ? [brokers.join()] : []),
-    ]);
+    const args = [databaseUrl, mode, ...(brokers ? [brokers.join()] : [])];
+    const env = directUrl === undefined ? {} : { DATABASE_DIRECT_URL: directUrl };
+    const child = startChild('test/support/publisher-process.ts', args, { env });
     if ((await child.nextLine()) !== 'ready')
       throw new Error(`a publisher did not start: ${(await child.exit).errors}`);
     return child;
@@ -71,7 +69,7 @@ export async function runChaos(
     const index = random.int(0, publishers.length - 1);
     publishers[index]?.kill('SIGKILL');
     report.killed += 1;
-    publishers[index] = await startPublisher(PUBLISHERS[index] ?? 'resident');
+    publishers[index] = await startPublisher(modes[index] ?? 'resident');
   }
 
   async function killFrozen(): Promise<void> {

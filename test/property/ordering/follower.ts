@@ -6,8 +6,8 @@ import type { ReceivedEvent, Run } from '#test/property/ordering-checker.ts';
 
 export interface FollowerOptions {
   readonly name: string;
-  readonly baseUrl: string;
-  readonly token: string;
+  /** Each connection goes to one of them. */
+  readonly servers: readonly FollowedServer[];
   /** All that the token sees; `named` puts them into the address. */
   readonly tenants: '*' | readonly string[];
   readonly named?: boolean;
@@ -15,6 +15,11 @@ export interface FollowerOptions {
   readonly random: Random;
   /** How long it stays connected. */
   readonly stayMs: readonly [least: number, most: number];
+}
+
+export interface FollowedServer {
+  readonly baseUrl: string;
+  readonly token: string;
 }
 
 /** A list that was read, to be followed from its cursor. */
@@ -72,7 +77,8 @@ export function follow(options: FollowerOptions): Follower {
     while (!stopping.signal.aborted && unexpected === undefined) {
       forgetWhatComesAgain();
       try {
-        client = await openSse(address(), { token: options.token, lastEventId, keep: false, onEvent: take });
+        const { baseUrl, token } = random.pick(options.servers);
+        client = await openSse(`${baseUrl}${path()}`, { token, lastEventId, keep: false, onEvent: take });
         connections += 1;
         await Promise.race([client.ended, untilItLeaves()]);
         if (client.isEnded) await delay(RETRY_MS);
@@ -91,12 +97,12 @@ export function follow(options: FollowerOptions): Follower {
     reached = new Map(events.map((event) => [event.tenant, event.seq]));
   }
 
-  function address(): string {
+  function path(): string {
     const parameters = new URLSearchParams();
     if (options.named && tenants !== '*') parameters.set('tenants', tenants.join(','));
     if (from === 'earliest' && lastEventId === '') parameters.set('from', 'earliest');
     if (isStarting) parameters.set('initial', 'true');
-    return `${options.baseUrl}/watch/v1/events?${parameters.toString()}`;
+    return `/watch/v1/events?${parameters.toString()}`;
   }
 
   function take({ event, id, data }: SseEvent): void {

@@ -1,15 +1,17 @@
 /** The watchers of a scenario: of one tenant, of some, of all; from the beginning, from a list, from the initial state. */
 
-import { clientWith } from '#test/http/client.ts';
-import type { LocalInstance } from '#test/support/local-instance.ts';
+import { clientOf } from '#test/http/client.ts';
+import type { Grant, Target } from '#test/http/target.ts';
 import type { Random } from '#test/support/random.ts';
 import { isPassing } from '#test/support/sse-client.ts';
 import { type Follower, follow, type FollowedList, type FollowerOptions } from '#test/property/ordering/follower.ts';
 import type { Run } from '#test/property/ordering-checker.ts';
 
 export interface FollowersOptions {
-  /** Of one database; they take turns. */
-  readonly instances: readonly LocalInstance[];
+  /** Of one database. */
+  readonly servers: readonly Target[];
+  /** Whether a watcher resumes at any of them; else each stays where it began, and they take turns. */
+  readonly roam: boolean;
   readonly tenants: readonly string[];
   readonly random: Random;
 }
@@ -32,7 +34,7 @@ const WIDGETS = '/apis/example.dev/v1/widgets?limit=1000';
 const SOME = 12;
 const LIST_ATTEMPTS = 40;
 
-export function createFollowers({ instances, tenants, random }: FollowersOptions): Followers {
+export function createFollowers({ servers, roam, tenants, random }: FollowersOptions): Followers {
   const followers: Follower[] = [];
   let late = 0;
   const some = tenants.slice(0, SOME);
@@ -76,16 +78,16 @@ export function createFollowers({ instances, tenants, random }: FollowersOptions
     },
   };
 
-  async function start(options: Omit<FollowerOptions, 'baseUrl' | 'token' | 'random'>): Promise<void> {
-    const instance = instances[followers.length % instances.length]!;
-    const token = await instance.token({ roles: ['viewer'], tenants: options.named ? '*' : options.tenants });
-    followers.push(follow({ ...options, baseUrl: instance.baseUrl, token, random: random.fork() }));
+  async function start(options: Omit<FollowerOptions, 'servers' | 'random'>): Promise<void> {
+    const grant: Grant = { roles: ['viewer'], tenants: options.named ? '*' : options.tenants };
+    const chosen = roam ? servers : [servers[followers.length % servers.length]!];
+    const followed = chosen.map(async (server) => ({ baseUrl: server.baseUrl, token: await server.token(grant) }));
+    followers.push(follow({ ...options, servers: await Promise.all(followed), random: random.fork() }));
   }
 
   /** One that tells where to watch from: while the log is behind, lists do not. */
   async function list(seen: readonly string[]): Promise<FollowedList> {
-    const instance = random.pick(instances);
-    const client = clientWith(instance.baseUrl, `Bearer ${await instance.token({ roles: ['viewer'], tenants: seen })}`);
+    const client = await clientOf(random.pick(servers), { roles: ['viewer'], tenants: seen });
     for (let attempt = 0; attempt < LIST_ATTEMPTS; attempt += 1) {
       const { status, body, text } = await client.get(WIDGETS);
       // Connections to the database are cut on purpose.

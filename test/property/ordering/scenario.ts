@@ -1,16 +1,18 @@
 /**
- * One whole run of two servers and publishers of their own, resident and scheduled, that are killed; writers; watchers that
- * come and go; and the verdict.
+ * One whole run of servers, publishers, resident and scheduled, that are killed, writers, and watchers that come and go;
+ * and the verdict.
  */
 
 import { connect, type Sql } from '#adapters/postgres/client.ts';
+import type { Target } from '#test/http/target.ts';
 import { judgeLog } from '#test/support/kafka-topic.ts';
-import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 import { createTenants } from '#test/support/prepared-database.ts';
 import { type Random, seededRandom } from '#test/support/random.ts';
 import { checkOrdering, type Run, type Violation } from '#test/property/ordering-checker.ts';
+import { runApiWriter } from '#test/property/ordering/api-writer.ts';
 import { type ChaosReport, runChaos } from '#test/property/ordering/chaos.ts';
+import { type Deploy, type Deployment, twoInstances } from '#test/property/ordering/deployment.ts';
 import { createFollowers } from '#test/property/ordering/followers.ts';
 import { runRawWriter } from '#test/property/ordering/raw-writer.ts';
 import { runStoreWriter } from '#test/property/ordering/store-writer.ts';
@@ -20,6 +22,8 @@ export interface ScenarioOptions {
   readonly seed: number;
   /** Of Kafka, where the events go. @default into PostgreSQL */
   readonly brokers?: readonly string[];
+  /** @default two of `npm start` */
+  readonly deploy?: Deploy;
   /** Writers stop when this many changes were committed. */
   readonly changes: number;
   /** SQL, run before anything is written: breaks what the checker must find broken. */
@@ -39,27 +43,30 @@ export interface ScenarioReport {
   /** By all watchers together. */
   readonly received: number;
   readonly connections: number;
+  /** Events that workerd was seen to publish. */
+  readonly publishedAtEdge: number;
   readonly chaos: ChaosReport;
 }
 
 const TENANTS = Array.from({ length: 17 }, (_, index) => `tenant-${index}`);
 const RAW_WRITERS = 6;
 const STORE_WRITERS = 2;
+const API_WRITERS = 3;
 
 export async function runScenario(options: ScenarioOptions): Promise<ScenarioReport> {
   const database = await createTestDatabase();
   const sql = connect(database.url, { applicationName: 'test', maxConnections: STORE_WRITERS + 2 });
   // The instance's own first write, the tenant that is in every installation, is a change like any other.
   await installWitness(sql);
-  const start = (): Promise<LocalInstance> => startLocalInstance({ databaseUrl: database.url, env: logOf(options) });
-  // One after the other, as the first makes what both need.
-  const instances = [await start(), await start()];
+  const { deploy = twoInstances(logOf(options)) } = options;
+  let deployment: Deployment | undefined;
   try {
+    deployment = await deploy(database.url, sql);
     if (options.sabotage !== undefined) await sql.unsafe(options.sabotage);
     await createTenants(sql, TENANTS);
-    return await play(options, database.url, sql, instances);
+    return { ...(await play(options, database.url, sql, deployment)), publishedAtEdge: deployment.publishedAtEdge };
   } finally {
-    await Promise.all(instances.map((instance) => instance.stop()));
+    await deployment?.stop();
     await sql.end({ timeout: 5 });
     await database.drop();
   }
@@ -73,18 +80,25 @@ async function play(
   { seed, changes, sabotage, patienceMs = 60_000, brokers }: ScenarioOptions,
   databaseUrl: string,
   sql: Sql,
-  instances: readonly LocalInstance[],
-): Promise<ScenarioReport> {
+  { servers, isOne, freezable, publishers }: Deployment,
+): Promise<Omit<ScenarioReport, 'publishedAtEdge'>> {
   const random = seededRandom(seed);
   const ledger = createLedger();
-  const followers = createFollowers({ instances, tenants: TENANTS, random: random.fork() });
+  const followers = createFollowers({ servers, roam: isOne, tenants: TENANTS, random: random.fork() });
   const confusing = new AbortController();
   let chaos: ReturnType<typeof runChaos> | undefined;
   try {
     await followers.startEarly();
-    const freezable = instances.map((instance) => instance.process);
-    chaos = runChaos({ databaseUrl, sql, random: random.fork(), freezable, brokers }, confusing.signal);
-    await write({ databaseUrl, sql, random: random.fork(), ledger, changes, onEighth: () => followers.startLate() });
+    chaos = runChaos({ publishers, sql, random: random.fork(), freezable, brokers }, confusing.signal);
+    await write({
+      databaseUrl,
+      sql,
+      random: random.fork(),
+      ledger,
+      changes,
+      apis: isOne ? servers : [],
+      onEighth: () => followers.startLate(),
+    });
     confusing.abort();
     const { report } = await chaos;
     await writeLast(sql);
@@ -118,11 +132,13 @@ interface WriteOptions {
   readonly random: Random;
   readonly ledger: Ledger;
   readonly changes: number;
+  /** Servers that are written to over HTTP as well. */
+  readonly apis: readonly Target[];
   /** Called whenever another eighth of the changes is committed. */
   readonly onEighth: () => Promise<void>;
 }
 
-async function write({ databaseUrl, sql, random, ledger, changes, onEighth }: WriteOptions): Promise<void> {
+async function write({ databaseUrl, sql, random, ledger, changes, apis, onEighth }: WriteOptions): Promise<void> {
   const stopping = new AbortController();
   const shared = { tenants: TENANTS, ledger };
   const writers = Promise.all([
@@ -131,6 +147,9 @@ async function write({ databaseUrl, sql, random, ledger, changes, onEighth }: Wr
     ),
     ...Array.from({ length: STORE_WRITERS }, () =>
       runStoreWriter({ ...shared, sql, random: random.fork() }, stopping.signal),
+    ),
+    ...Array.from({ length: apis.length > 0 ? API_WRITERS : 0 }, () =>
+      runApiWriter({ ...shared, servers: apis, random: random.fork() }, stopping.signal),
     ),
   ]);
   const failed = writers.then(() => undefined);

@@ -49,15 +49,11 @@ export class Lane {
   #isParking = false;
   #awaitsRest = false;
   #next: LogPoint;
-  /** Of a lane that has no stored position: what is lost to it is what is behind this. */
-  readonly #beginning: LogPoint | undefined;
-  /** -1: nothing. */
   #ackedSeq: bigint;
   #storedSeq: bigint;
   #unstoredDelivery: bigint | undefined;
 
-  /** @param oldest where a lane begins that has no position. */
-  constructor(assigned: AssignedLane, oldest: LogPoint, limits: LaneLimits, nowMs: number) {
+  constructor(assigned: AssignedLane, limits: LaneLimits, nowMs: number) {
     const { group, stream, lane, fence, tenant, confirmed, deliveredBefore, pauseMs } = assigned;
     this.held = { group, stream, lane, fence };
     this.tenant = tenant;
@@ -65,9 +61,8 @@ export class Lane {
     this.#limits = limits;
     this.#deliveredBefore = deliveredBefore.toSorted((a, b) => (a < b ? -1 : 1));
     this.pausedUntilMs = nowMs + pauseMs;
-    this.#beginning = confirmed ? undefined : oldest;
-    this.#next = confirmed ?? oldest;
-    this.#ackedSeq = confirmed?.seq ?? -1n;
+    this.#next = confirmed;
+    this.#ackedSeq = confirmed.seq;
     this.#storedSeq = this.#ackedSeq;
   }
 
@@ -189,15 +184,11 @@ export class Lane {
     return delivered;
   }
 
-  /**
-   * What was of no concern up to where it is, when nothing is unacked; each point once. Where it began is told also while
-   * something is: without a position, another holder would begin at the oldest event that is kept by then.
-   */
+  /** What was of no concern up to where it is, when nothing is unacked; each point once. */
   takeConfirmed(): LogPoint | undefined {
-    const point = this.isAtRest ? this.#next : this.#beginning;
-    if (!point || point.seq <= this.#storedSeq) return undefined;
-    this.#storedSeq = point.seq;
-    return point;
+    if (!this.isAtRest || this.#next.seq <= this.#storedSeq) return undefined;
+    this.#storedSeq = this.#next.seq;
+    return this.#next;
   }
 
   /** A mark was not stored: it is given again. */

@@ -1,6 +1,6 @@
 /** The lanes that one member holds, by stream, and which of them there is something to do for. */
 
-import { type LogPoint, type LogRange, ORIGIN } from '#core/ports/event-log.ts';
+import type { LogPoint, LogRange } from '#core/ports/event-log.ts';
 import type { AssignedLane, HeldLane, LaneRef } from '#core/ports/watch-groups.ts';
 import { type Delivery, Lane, type LaneLimits } from '#functions/watch/groups/member/lane.ts';
 import { MemberDeadLetters } from '#functions/watch/groups/member/member-dead-letters.ts';
@@ -50,10 +50,8 @@ export class MemberLanes {
   }
 
   /** Whether the log's range is needed to take the lane. */
-  needsRange(assigned: AssignedLane): boolean {
-    const held = this.find(assigned);
-    if (held) return false;
-    return assigned.confirmed === undefined || !this.#readings.has(assigned.stream);
+  needsRange({ stream }: AssignedLane): boolean {
+    return !this.#readings.has(stream);
   }
 
   /** Lets go of what is not assigned any more, or has begun anew. Returns the streams of which nothing is left that was not handed over. */
@@ -86,20 +84,19 @@ export class MemberLanes {
       lane.isWanted = each.isWanted;
       if (each.isWanted) this.#wanted.add(lane);
       else this.#wanted.delete(lane);
-      if (each.confirmed) this.confirm(lane, each.confirmed);
+      this.confirm(lane, each.confirmed);
     }
     this.deadLetters.take(assigned);
   }
 
   #begin(assigned: AssignedLane, range: LogRange | undefined, nowMs: number): Lane | undefined {
-    if (!range && this.needsRange(assigned)) return undefined;
     let reading = this.#readings.get(assigned.stream);
     if (!reading) {
       if (!range) return undefined;
       reading = this.#open(assigned.stream, assigned.tenant, range);
       this.#readings.set(assigned.stream, reading);
     }
-    const lane = new Lane(assigned, range?.start ?? ORIGIN, this.#limits, nowMs);
+    const lane = new Lane(assigned, this.#limits, nowMs);
     reading.lanes.set(assigned.lane, lane);
     reading.hasMoved = true;
     if (assigned.pauseMs > 0) this.#wakeAtMs = Math.min(this.#wakeAtMs, nowMs + assigned.pauseMs);

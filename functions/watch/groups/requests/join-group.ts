@@ -3,6 +3,7 @@
 import type { Context } from 'hono';
 
 import { isOpenSet } from '#core/identity.ts';
+import type { EventLog } from '#core/ports/event-log.ts';
 import type { WatchGroups } from '#core/ports/watch-groups.ts';
 import type { SseTransport } from '#core/ports/sse.ts';
 import type { StreamDirectory } from '#core/ports/streams.ts';
@@ -19,6 +20,7 @@ import type { WatchRequest } from '#functions/watch/watch-request.ts';
 
 export interface JoinDeps {
   readonly hub: Hub;
+  readonly log: EventLog;
   readonly groups: WatchGroups;
   readonly streams: StreamDirectory;
   readonly transport: SseTransport<never, Response>;
@@ -29,7 +31,7 @@ export interface JoinDeps {
  * ServiceUnavailable.
  */
 export async function joinGroup(
-  { hub, groups, streams, transport }: JoinDeps,
+  { hub, log, groups, streams, transport }: JoinDeps,
   c: Context<HttpEnv>,
   request: WatchRequest,
   { name, start, limits, ackWaitMs }: GroupRequest,
@@ -38,14 +40,16 @@ export async function joinGroup(
   const caller = c.get('caller');
   const { audience, subject } = caller;
   const { tenants, granted, tenantsAreNamed, selection } = request;
-  const open = (await streams.list({ tenants })).map(({ tenant }) => tenant);
+  const openStreams = await streams.list({ tenants });
+  const open = openStreams.map(({ tenant }) => tenant);
   assertTenantsExist(request, new Set(open));
   hub.assertRunning();
   hub.assertFilterAllowed(caller, selection.filter);
   const view = viewOf(caller, granted, tenantsAreNamed);
+  const identity = { audience, tenants: granted, owner: subject, name };
+  if (start === 'earliest' && !(await groups.exists(identity))) await log.ranges(openStreams.map(({ id }) => id));
   const giveBack = hub.takePlace(view);
   const leaseEndsAtMs = performance.now() + LEASE_MS;
-  const identity = { audience, tenants: granted, owner: subject, name };
   const { blockedTenants } = view;
   const joining = groups.join({ ...identity, selection: selection.key, start, blockedTenants, leaseMs: LEASE_MS });
   const membership = await joining.catch((error: unknown) => {

@@ -37,6 +37,23 @@ test('who has more to do than there is time for goes on behind those that waited
   expect(done).toEqual(['long', 'long', 'short', 'long']);
 });
 
+test('where the clock stands still while code runs, a turn ends after so much work', async () => {
+  const { turns, done } = world();
+  let left = 2_500;
+  const long: Worker = {
+    turn() {
+      let pieces = 0;
+      for (; !turns.isOver && left > 0; pieces += 1) left -= 1;
+      done.push(pieces < 1_100 ? 'a part' : 'all');
+      if (left > 0) turns.take(long);
+    },
+  };
+  turns.take(long);
+  await settle();
+  expect(left).toBe(0);
+  expect(done).toEqual(['a part', 'a part', 'a part']);
+});
+
 test('while some wait, nobody works for as long as the work before took, also not who comes meanwhile', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] });
   const { turns, worker, done } = world({ restPerMs: 1 });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 
-import { ORIGIN } from '#core/ports/event-log.ts';
 import type { AssignedLane } from '#core/ports/watch-groups.ts';
 import { AckClock } from '#functions/watch/groups/member/ack-clock.ts';
 import { Lane } from '#functions/watch/groups/member/lane.ts';
@@ -9,7 +8,7 @@ import { assigned } from '#test/unit/functions/watch/groups/member.ts';
 const at = (seq: number): { seq: bigint; position: bigint } => ({ seq: BigInt(seq), position: BigInt(seq) });
 
 function lane(change: Partial<AssignedLane> = {}, window: number = 2): Lane {
-  return new Lane(assigned(0, change), ORIGIN, { window, maxAttempts: 3 }, 0);
+  return new Lane(assigned(0, change), { window, maxAttempts: 3 }, 0);
 }
 
 describe('a lane', () => {
@@ -22,17 +21,6 @@ describe('a lane', () => {
     expect(held.takeConfirmed()).toBeUndefined();
     expect(held.confirm(at(6))).toBe(1);
     expect(held.takeConfirmed()).toEqual(at(9));
-  });
-
-  test('that has no position tells where it begins, also while something is unacked', () => {
-    const held = new Lane(assigned(0, { confirmed: undefined }), at(3), { window: 2, maxAttempts: 3 }, 0);
-    held.deliver(at(4), 0, 0);
-    const began = held.takeConfirmed();
-    expect([began, held.takeConfirmed()]).toEqual([at(3), undefined]);
-    held.restore(4n, began);
-    expect(held.takeConfirmed()).toEqual(at(3));
-    held.confirm(at(4));
-    expect(held.takeConfirmed()).toBeUndefined();
   });
 
   test('gives a mark again that was not stored', () => {
@@ -68,7 +56,7 @@ describe('a lane', () => {
 
   test.each([1, 2])('delivers alone what is at the last of %s attempts', (maxAttempts) => {
     const before = Array.from({ length: maxAttempts - 1 }, () => 1n);
-    const held = new Lane(assigned(0, { deliveredBefore: before }), ORIGIN, { window: 2, maxAttempts }, 0);
+    const held = new Lane(assigned(0, { deliveredBefore: before }), { window: 2, maxAttempts }, 0);
     expect(held.hasRoom(0)).toBe(true);
     held.deliver(at(1), 0, 0);
     expect(held.hasRoom(0)).toBe(false);

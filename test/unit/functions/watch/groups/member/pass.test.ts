@@ -9,7 +9,7 @@ import { assigned, laneOfSeq, STREAM } from '#test/unit/functions/watch/groups/m
 
 test('an event that was neither delivered nor kept for later is not passed over', () => {
   const number = laneOfSeq(1);
-  const lane = new Lane(assigned(number), ORIGIN, { window: 2, maxAttempts: 3 }, 0);
+  const lane = new Lane(assigned(number), { window: 2, maxAttempts: 3 }, 0);
   const deps = { selection: createSelection({}), isFull: () => false, deliver: () => undefined };
   const run = { after: 0n, events: [eventOf(STREAM, 1)] };
   expect(() => pass(deps, new Map([[number, lane]]), run, 0)).toThrow('1.');

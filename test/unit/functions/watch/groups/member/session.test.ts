@@ -131,27 +131,6 @@ test('of a lane that has begun anew nothing more is sent, whatever was asked bef
   expect(sent.toSorted()).toEqual(['ADDED 1-1', ...others.map((seq) => `ADDED 1-${seq}`)].toSorted());
 });
 
-test('where a lane without a position began is told with its first delivery, not at its next rest', async () => {
-  const { session, log, takeAll } = testMember();
-  log.fill(STREAM, 1);
-  await takeAll({ confirmed: undefined });
-  await settle();
-  const held = { group: 1n, stream: STREAM, lane: laneOfSeq(1), fence: 1n };
-  expect(session.lanes.marks.take(false).map(({ mark }) => mark)).toEqual([
-    { ...held, delivered: 1n, confirmed: ORIGIN },
-  ]);
-});
-
-test('what is gone before a lane without a position has read it is told as a loss', async () => {
-  const { log, sent, takeAll } = testMember();
-  log.fill(STREAM, 2, { without: 1 });
-  await takeAll({ confirmed: undefined });
-  await settle();
-  await settle();
-  expect(sent[0]).toBe('BOOKMARK ResyncRequired');
-  expect(sent).toContain('ADDED 1-2');
-});
-
 test('a hole in the log is told to the lanes that are before it as a loss, and reported', async () => {
   const { log, sent, errors, takeAll } = testMember();
   log.fill(STREAM, 4, { without: 3 });
