@@ -3,11 +3,14 @@
  * real Apache Kafka that is started when the first of them asks for it.
  */
 
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
+import { REPLACED } from '#test/support/pooled-modules.ts';
 import { TestOrder } from './support/test-order.ts';
 
 const WITH_SERVERS = ['contract', 'integration', 'http', 'property', 'fault'];
 const TIMEOUT_MS = 60_000;
+const isPooledRun = process.env['PLUMBLINE_TEST_POOLER'] === '1';
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -31,8 +34,21 @@ export default config;
 function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
   return {
     extends: true,
-    test: { name, include: [`test/${name}/**/*.test.ts`], setupFiles: 'test/support/end-with-runner.ts', ...test },
+    ...withPooler(),
+    test: { name, include: [`test/${name}/**/*.test.ts`], setupFiles: setupFiles(), ...test },
   };
+}
+
+function setupFiles(): string[] {
+  const always = ['test/support/end-with-runner.ts'];
+  return isPooledRun ? [...always, 'test/support/pooler-differences.ts'] : always;
+}
+
+/** What opens connections is replaced; see `pooler-of-run.ts`. */
+function withPooler(): TestProjectInlineConfiguration {
+  if (!isPooledRun) return {};
+  const alias = [...REPLACED].map(([find, url]) => ({ find, replacement: fileURLToPath(url) }));
+  return { resolve: { alias } };
 }
 
 function withServers(...more: string[]): TestProjectInlineConfiguration['test'] {

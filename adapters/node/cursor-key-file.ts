@@ -1,4 +1,4 @@
-/** The ring of cursor keys in a file, such as a mounted secret, and in a text that stays as it is. */
+/** The ring of cursor keys in a file, such as a mounted secret. */
 
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -16,11 +16,6 @@ import {
 /** Times are compared with this machine's clock. */
 export function fileCursorKeys(path: string): CursorKeys {
   return { read: async () => ringAt(await readKeys(path), Date.now()) };
-}
-
-export function textCursorKeys(text: string): CursorKeys {
-  const keys = parseCursorKeys(text);
-  return { read: () => Promise.resolve(ringAt(keys, Date.now())) };
 }
 
 /** For one operator at a time. A reader sees the old file or the new one. */

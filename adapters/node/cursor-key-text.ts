@@ -1,6 +1,12 @@
 /** Cursor keys as text, for files and environment variables: `0:<43 characters> 1:<43 characters>@2026-11-30T12:00:00Z`. */
 
-import { type CursorKey, type CursorKeyRing, type CursorKeyState, MAX_KEY_SPAN } from '#core/ports/cursor-keys.ts';
+import {
+  type CursorKey,
+  type CursorKeyRing,
+  type CursorKeys,
+  type CursorKeyState,
+  MAX_KEY_SPAN,
+} from '#core/ports/cursor-keys.ts';
 
 export type DatedCursorKey = CursorKey & CursorKeyState;
 
@@ -49,4 +55,10 @@ export function ringAt(keys: readonly DatedCursorKey[], epochMs: number): Cursor
   const sealing = keys.findLast(({ sealsFrom }) => sealsFrom.getTime() <= epochMs) ?? keys[0];
   if (!sealing) throw new RangeError('there is no key');
   return { keys, sealingId: sealing.id };
+}
+
+/** Those of a text that stays as it is; times are compared with this machine's clock. @throws {RangeError} as the parser does. */
+export function textCursorKeys(text: string): CursorKeys {
+  const keys = parseCursorKeys(text);
+  return { read: async () => ringAt(keys, Date.now()) };
 }

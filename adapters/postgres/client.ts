@@ -7,7 +7,8 @@
 
 import postgres from 'postgres';
 import { type ConnectionOptions, openConnection, type Sql } from '#adapters/postgres/connection.ts';
-import { createPool } from '#adapters/postgres/pool.ts';
+import { createPool, framed } from '#adapters/postgres/pool.ts';
+import { BEGIN_SERVING } from '#adapters/postgres/scoped.ts';
 import { StatusError } from '#core/status-error.ts';
 
 export type { Sql } from '#adapters/postgres/connection.ts';
@@ -43,7 +44,18 @@ export function connect(
     patienceMs: options.statementTimeoutMs === undefined ? undefined : PATIENCE_MS,
   });
   origins.set(pool, { databaseUrl, options });
-  return pool;
+  return options.pooler !== undefined && options.role === 'plumbline_server' ? serving(pool) : pool;
+}
+
+/**
+ * The same pool for what serves callers, where its login acts as who sees all, as the login of a pooler does: a statement
+ * without a scope sees nothing.
+ */
+export function serving(pool: Sql): Sql {
+  const served = framed(pool, BEGIN_SERVING);
+  if (!served) throw new TypeError('this is no pool');
+  origins.set(served, originOf(pool));
+  return served;
 }
 
 /** How a pool was opened, so that another connection can be made as its are. */
@@ -77,11 +89,18 @@ const CONNECTION_CODES = new Set([
 // serialization), resources, lock not available, operator intervention, system error.
 const TRANSIENT_CLASSES = new Set(['08', '40', '53', '55', '57', '58']);
 
+// Invalid authorization (a password that was changed), and a database that is not there: what an operator repairs.
+const REFUSED_CLASSES = new Set(['28', '3D']);
+
 /** Whether the statement may succeed when it is repeated later. */
 export function isTransient(error: unknown): boolean {
   const code = codeOf(error);
   if (code === undefined) return false;
   return CONNECTION_CODES.has(code) || (code.length === 5 && TRANSIENT_CLASSES.has(code.slice(0, 2)));
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && REFUSED_CLASSES.has(error.code.slice(0, 2));
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -93,7 +112,7 @@ function codeOf(error: unknown): string | undefined {
  * @param subject what the statement was about, for the message: `Widget "blue"`.
  */
 export function toCallerError(error: unknown, subject: string): unknown {
-  if (isTransient(error)) {
+  if (isTransient(error) || isRefused(error)) {
     return new StatusError('ServiceUnavailable', 'the database is not available; try again', {
       details: { retryAfterSeconds: 1 },
       cause: error,

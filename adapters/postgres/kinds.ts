@@ -1,7 +1,7 @@
 /** Writes the kinds of this program to the registry that triggers and raw SQL obey. */
 
-import { connect, type Sql } from '#adapters/postgres/client.ts';
-import { withSession } from '#adapters/postgres/session.ts';
+import type { Sql } from '#adapters/postgres/client.ts';
+import { asRole } from '#adapters/postgres/as-role.ts';
 
 /** What the database must know of a kind. */
 export interface RegisteredKind {
@@ -40,31 +40,30 @@ export class KindMismatch extends Error {
  * would write the same part of a status.
  */
 export async function registerKinds(databaseUrl: string, kinds: readonly RegisteredKind[]): Promise<void> {
-  const sql = connect(databaseUrl, {
-    applicationName: 'plumbline register kinds',
-    maxConnections: 1,
-    role: 'plumbline_migrator',
-  });
-  try {
-    for (const kind of kinds) {
-      const [row] = await sql<{ scope: string }[]>`
-        insert into plumbline.kind as k (api_group, kind, version, plural, scope, redact, finalizers)
-        values (${kind.group}, ${kind.kind}, ${kind.version}, ${kind.plural}, ${kind.scope}, ${[...kind.redact]}::text[],
-          ${[...kind.finalizers]}::text[])
-        on conflict (api_group, kind) do update set version = excluded.version, plural = excluded.plural,
-          redact = array(select distinct path from unnest(k.redact || excluded.redact) path order by path), finalizers = excluded.finalizers
-        returning scope`;
-      if (row?.scope !== kind.scope) {
-        throw new KindMismatch(
-          `kind ${kind.group}/${kind.kind} is ${row?.scope ?? 'unknown'} in this database; its scope cannot change`,
-        );
-      }
-      for (const controller of kind.controllers) await registerController(sql, kind, controller);
-      await registerElsewhere(sql, kind);
-    }
-  } finally {
-    await sql.end({ timeout: 1 });
+  await asRole(
+    databaseUrl,
+    { applicationName: 'plumbline register kinds', role: 'plumbline_migrator' },
+    async (sql) => {
+      for (const kind of kinds) await registerKind(sql, kind);
+    },
+  );
+}
+
+async function registerKind(sql: Sql, kind: RegisteredKind): Promise<void> {
+  const [row] = await sql<{ scope: string }[]>`
+    insert into plumbline.kind as k (api_group, kind, version, plural, scope, redact, finalizers)
+    values (${kind.group}, ${kind.kind}, ${kind.version}, ${kind.plural}, ${kind.scope}, ${[...kind.redact]}::text[],
+      ${[...kind.finalizers]}::text[])
+    on conflict (api_group, kind) do update set version = excluded.version, plural = excluded.plural,
+      redact = array(select distinct path from unnest(k.redact || excluded.redact) path order by path), finalizers = excluded.finalizers
+    returning scope`;
+  if (row?.scope !== kind.scope) {
+    throw new KindMismatch(
+      `kind ${kind.group}/${kind.kind} is ${row?.scope ?? 'unknown'} in this database; its scope cannot change`,
+    );
   }
+  for (const controller of kind.controllers) await registerController(sql, kind, controller);
+  await registerElsewhere(sql, kind);
 }
 
 /**
@@ -72,14 +71,17 @@ export async function registerKinds(databaseUrl: string, kinds: readonly Registe
  * @throws {KindMismatch} that names those that are not.
  */
 export async function assertKindsAreRegistered(databaseUrl: string, kinds: readonly RegisteredKind[]): Promise<void> {
-  const known = await withSession(
-    databaseUrl,
-    { applicationName: 'plumbline kinds check', role: 'plumbline_worker' },
-    (sql) => sql<KnownKind[]>`
-      select api_group as "group", kind, version, plural, scope, redact, finalizers,
-        array(select name from plumbline.controller c where (c.api_group, c.kind) = (k.api_group, k.kind)) as controllers
-      from plumbline.kind k`,
+  await asRole(databaseUrl, { applicationName: 'plumbline kinds check', role: 'plumbline_worker' }, (sql) =>
+    assertKindsAreKnown(sql, kinds),
   );
+}
+
+/** The same, over connections that there are. @param sql of `plumbline_worker`. */
+export async function assertKindsAreKnown(sql: Sql, kinds: readonly RegisteredKind[]): Promise<void> {
+  const known = await sql<KnownKind[]>`
+    select api_group as "group", kind, version, plural, scope, redact, finalizers,
+      array(select name from plumbline.controller c where (c.api_group, c.kind) = (k.api_group, k.kind)) as controllers
+    from plumbline.kind k`;
   const wrong = kinds.filter((kind) => !known.some((row) => isSame(kind, row)));
   if (wrong.length === 0) return;
   const names = wrong.map(({ group, kind }) => `${group}/${kind}`).join(', ');

@@ -1,7 +1,7 @@
 /** Which log the events of this installation lie in: one choice for all its processes, kept in the database. */
 
-import { connect, guarded, type Sql } from '#adapters/postgres/client.ts';
-import { withSession } from '#adapters/postgres/session.ts';
+import { guarded, type Sql } from '#adapters/postgres/client.ts';
+import { asRole } from '#adapters/postgres/as-role.ts';
 
 export type LogName = 'postgres' | 'kafka';
 
@@ -57,7 +57,7 @@ export async function chooseLog(databaseUrl: string, wanted: WantedLog): Promise
  */
 export async function assertLog(databaseUrl: string, wanted: WantedLog): Promise<void> {
   const options = { applicationName: 'plumbline log choice', role: 'plumbline_worker' } as const;
-  const choice = await withSession(databaseUrl, options, readLogChoice);
+  const choice = await asRole(databaseUrl, options, readLogChoice);
   assertChosen(choice, wanted.log);
   assertSameCluster(wanted, choice);
 }
@@ -119,14 +119,5 @@ async function assertNothingPublished(sql: Sql, log: LogName, wanted: LogName): 
 }
 
 async function asOwner<T>(databaseUrl: string, work: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = connect(databaseUrl, {
-    applicationName: 'plumbline log choice',
-    maxConnections: 1,
-    role: 'plumbline_migrator',
-  });
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
+  return asRole(databaseUrl, { applicationName: 'plumbline log choice', role: 'plumbline_migrator' }, work);
 }

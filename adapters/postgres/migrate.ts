@@ -31,19 +31,33 @@ interface AppliedMigration {
 }
 
 /**
- * Runs what is missing. Any number of processes may call it at once: one advisory lock lets one work and the others wait,
- * then find nothing to do. Each file is one transaction.
+ * Runs what is missing, through a transaction pooler too. Any number of processes may call it at once: each file is one
+ * transaction under one advisory lock, and whoever gets it runs the next one that is missing then.
  * @throws {SchemaMismatch} for a changed checksum, or a schema newer than this program.
  */
 export async function migrate(databaseUrl: string): Promise<void> {
   const migrations = await readMigrations();
-  await withSession(databaseUrl, { applicationName: 'plumbline migrate' }, async (sql) => {
-    await sql`select pg_advisory_lock(hashtextextended('plumbline/migrate', 0))`;
-    const bootstrap = migrations.find((migration) => migration.version === BOOTSTRAP_VERSION);
-    if (bootstrap) await sql.unsafe(bootstrap.text);
-    const numbered = migrations.filter((migration) => migration.version !== BOOTSTRAP_VERSION);
-    for (const migration of missing(numbered, await applied(sql))) await run(sql, migration);
+  const numbered = migrations.filter((migration) => migration.version !== BOOTSTRAP_VERSION);
+  const bootstrap = migrations.find((migration) => migration.version === BOOTSTRAP_VERSION);
+  await withSession(databaseUrl, { applicationName: 'plumbline migrate', pooler: 'any' }, async (sql) => {
+    if (bootstrap) await inTurn(sql, () => sql.unsafe(bootstrap.text));
+    while (await inTurn(sql, () => runNext(sql, numbered)));
   });
+}
+
+/** In a transaction of its own, while no other process is in one. The session of a failed one is of no use any more. */
+async function inTurn<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
+  await sql.unsafe(`begin; select pg_advisory_xact_lock(hashtextextended('plumbline/migrate', 0))`);
+  const result = await work();
+  await sql`commit`;
+  return result;
+}
+
+/** Whether there was one. */
+async function runNext(sql: Sql, migrations: readonly Migration[]): Promise<boolean> {
+  const [next] = missing(migrations, await applied(sql));
+  if (next) await run(sql, next);
+  return next !== undefined;
 }
 
 /**
@@ -52,7 +66,7 @@ export async function migrate(databaseUrl: string): Promise<void> {
  */
 export async function assertSchemaIsCurrent(databaseUrl: string): Promise<void> {
   const migrations = (await readMigrations()).filter((migration) => migration.version !== BOOTSTRAP_VERSION);
-  await withSession(databaseUrl, { applicationName: 'plumbline schema check' }, async (sql) => {
+  await withSession(databaseUrl, { applicationName: 'plumbline schema check', pooler: 'any' }, async (sql) => {
     const behind = missing(migrations, await applied(sql));
     if (behind.length > 0) {
       throw new SchemaMismatch(`the database lacks ${behind.length} migrations of this program; run npm run migrate`);
@@ -105,15 +119,12 @@ function missing(migrations: readonly Migration[], done: readonly AppliedMigrati
 }
 
 async function run(sql: Sql, migration: Migration): Promise<void> {
-  await sql`begin`;
   try {
     await sql`set local role plumbline_migrator`;
     await sql.unsafe(migration.text);
     await sql`insert into plumbline.migration (version, name, checksum)
       values (${migration.version}, ${migration.name}, ${migration.checksum})`;
-    await sql`commit`;
   } catch (error) {
-    // The session ends with this error, and the transaction with it.
     throw new Error(`sql/${migration.name}: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     });

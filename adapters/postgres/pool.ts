@@ -66,12 +66,10 @@ export function createPool(
   /** Builds statements, and listens; it never runs one. */
   const builder = open(() => undefined);
 
-  const pool = front(undefined);
-  framings.set(pool, front);
-  return pool;
+  return front(undefined);
 
   function front(beginning: string | undefined): Sql {
-    return new Proxy(builder, {
+    const pool = new Proxy(builder, {
       apply(target, _self, args: Parameters<Sql>): unknown {
         return routed(Reflect.apply(target, undefined, args));
       },
@@ -83,6 +81,8 @@ export function createPool(
         return Reflect.get(target, name);
       },
     });
+    framings.set(pool, front);
+    return pool;
 
     function routed(built: unknown): unknown {
       if (!isStatement(built)) return built;

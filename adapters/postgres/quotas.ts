@@ -2,7 +2,7 @@
 
 import { guarded, type Sql } from '#adapters/postgres/client.ts';
 import { scoped } from '#adapters/postgres/scoped.ts';
-import { withSession } from '#adapters/postgres/session.ts';
+import { asRole } from '#adapters/postgres/as-role.ts';
 import type { Scope } from '#core/identity.ts';
 import type { Limits, ObjectQuota, ObjectUse, TenantLimits } from '#core/ports/tenant-limits.ts';
 
@@ -10,7 +10,7 @@ const LOOK_AGAIN_MS = 5_000;
 
 /** What holds for tenants whose object says nothing; all servers share it, and the last one to start decides. */
 export async function setObjectLimit(databaseUrl: string, objects: number): Promise<void> {
-  await withSession(databaseUrl, { applicationName: 'plumbline quotas', role: 'plumbline_migrator' }, async (sql) => {
+  await asRole(databaseUrl, { applicationName: 'plumbline quotas', role: 'plumbline_migrator' }, async (sql) => {
     await sql`update plumbline.quota_default set objects = ${objects} where objects is distinct from ${objects}`;
   });
 }

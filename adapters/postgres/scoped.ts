@@ -12,6 +12,9 @@ import type { Scope, TenantSet } from '#core/identity.ts';
 /** Who is served by it sees what it names; whoever else the login may be. */
 const SERVE = 'set local role plumbline_server';
 
+/** Begins a transaction that serves nobody yet: it sees nothing. */
+export const BEGIN_SERVING: string = `begin; ${SERVE}`;
+
 /**
  * The pool, for statements that serve a scope. Of the connection of a transaction that began with `beginScoped`: itself;
  * without such a beginning its statements see nothing.

@@ -21,7 +21,7 @@ export function postgresTenantStreams(sql: Sql, admin: TopicAdmin | undefined): 
         () => sql<Row[]>`
         select stream as id, log, topic, topics, is_topic_ready as "isTopicReady",
           coalesce(is_topic_missing, false) as "isTopicMissing", problem, retention_ms as "retentionMs",
-          retention_bytes as "retentionBytes", is_closed as "isClosed", drained_at as "drainedAt", is_removed as "isRemoved",
+          retention_bytes as "retentionBytes", opened_at as "openedAt", is_closed as "isClosed", drained_at as "drainedAt", is_removed as "isRemoved",
           unpublished::int4, quarantine
         from plumbline.tenant_stream(${tenant})`,
       );

@@ -25,7 +25,11 @@ export function consoleLogger(level: Level, bound: object = {}): Logger {
   }
 }
 
-function showErrors(_key: string, value: unknown): unknown {
+/** Tokens and cookies of requests; of errors of PostgreSQL what quotes a row, which may hold secrets. */
+const SECRETS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'set-cookie', 'detail']);
+
+function showErrors(key: string, value: unknown): unknown {
+  if (SECRETS.has(key.toLowerCase())) return '[redacted]';
   if (typeof value === 'bigint') return String(value);
   if (!(value instanceof Error)) return value;
   const { name, message, stack, cause } = value;

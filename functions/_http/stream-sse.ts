@@ -50,7 +50,7 @@ export const streamSse: SseTransport<StreamEnv | undefined, Response> = {
       },
       destroy(): void {
         if (isClosed) return;
-        controller?.error(new Error('the stream was broken off'));
+        controller?.error(new Error('a client that did not read was cut off; it resumes by its cursor'));
         close();
       },
     };

@@ -1,5 +1,6 @@
 /** Publishing, reconciling and housekeeping, each once: over few connections, within what an invocation may take. */
 
+import type { Registry } from 'prom-client';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
 import { type CheckResult, type ReadinessCheck, runCheck } from '#adapters/node/readiness.ts';
@@ -8,6 +9,7 @@ import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { readGroupTotals } from '#adapters/postgres/group-totals.ts';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
+import { assertServable } from '#adapters/postgres/servable.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
 import type { KindRegistry } from '#core/kind-registry.ts';
@@ -19,7 +21,6 @@ import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
 import { type Again, createLogWork } from '#infra/cloudflare/log-work.ts';
 import { type OwnLog, openOwnLog } from '#infra/cloudflare/own-log.ts';
-import type { Metric } from '#infra/cloudflare/watch-shard.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { createPublisherReports } from '#infra/local/publisher-reports.ts';
 import { localReadiness } from '#infra/local/readiness.ts';
@@ -55,7 +56,7 @@ export interface BackgroundWork {
   /** False once the installation has another log. */
   isCurrent(): Promise<boolean>;
   readiness(): Promise<readonly CheckResult[]>;
-  metrics(): Promise<readonly Metric[]>;
+  readonly registry: Registry;
   close(): Promise<void>;
 }
 
@@ -84,7 +85,6 @@ export async function openBackgroundWork({
   const kinds = kindsOver(pools.reconcile, eventLog.topicAdmin).all;
   const options = {
     config: edge.config,
-    databaseUrl: edge.databaseUrl(),
     kinds,
     sql: pools.reconcile,
     logger,
@@ -105,6 +105,7 @@ export async function openBackgroundWork({
       },
     },
   };
+  const isServable: ReadinessCheck = { name: 'set-up', check: () => assertServable(pools.publish, kinds) };
   return {
     publish: logWork.publish,
     keepTopics: logWork.keepTopics,
@@ -118,10 +119,10 @@ export async function openBackgroundWork({
       await doUpkeep(upkeepDeps(options), AbortSignal.timeout(UPKEEP_BUDGET_MS));
     },
     readiness() {
-      const checks = [...localReadiness(pools.publish, reports.lastFailure), brokersCheck(eventLog)];
+      const checks = [...localReadiness(pools.publish, reports.lastFailure), isServable, brokersCheck(eventLog)];
       return Promise.all(checks.map((check) => runCheck(check, CHECK_TIMEOUT_MS)));
     },
-    metrics: () => metrics.registry.getMetricsAsJSON(),
+    registry: metrics.registry,
     async close() {
       await eventLog.close();
       await endPools();
@@ -130,6 +131,7 @@ export async function openBackgroundWork({
 
   async function openLog(): Promise<OwnLog> {
     try {
+      await assertServable(pools.publish, kindsOver(pools.reconcile).all);
       return await openOwnLog({ edge, logger, sql: pools.publish, reports, owner: 'background' });
     } catch (error) {
       await endPools();

@@ -7,19 +7,27 @@
 import { DurableObject, type env as bindings } from 'cloudflare:workers';
 import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { Notice } from '#adapters/workers/notices.ts';
+import { createOwnMetrics } from '#adapters/node/metrics.ts';
 import { openBackgroundWork, type BackgroundWork } from '#infra/cloudflare/background-work.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
+import { keepCounts, type Metric, sumOf } from '#infra/cloudflare/kept-counts.ts';
 import { onceMore } from '#infra/cloudflare/once-more.ts';
-import type { Metric } from '#infra/cloudflare/watch-shard.ts';
+import type { Tally } from '#infra/cloudflare/tally.ts';
 import { messageOf } from '#infra/local/start-error.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
 const LINGER_MS = 10_000;
 /** What is due and another process has is not asked for all the time. */
 const SOONEST_MS = 250;
+/** Behind a run that failed, and twice as long behind the next. */
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 30_000;
 
 export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
+  readonly #counts = keepCounts();
+  /** Of all isolates. */
+  readonly #answers = createOwnMetrics(unknown);
   readonly #publish = this.#repeatable((work) => work.publish());
   readonly #keepTopics = this.#repeatable((work) => work.keepTopics());
   readonly #reconcile = this.#repeatable((work) => work.reconcile());
@@ -29,19 +37,35 @@ export class Background extends DurableObject<typeof bindings> {
 
   /** Something was written. Resolves when it is published, and what it made due is done. */
   async kick(): Promise<void> {
-    await Promise.all([this.#publish(), this.#keepTopics(), this.#reconcile()]);
+    // What fails does not keep the others from their work.
+    const ends = await Promise.allSettled([this.#publish(), this.#keepTopics(), this.#reconcile()]);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   /** What cron calls: also what is due for its age alone. */
   async scheduled(): Promise<void> {
-    // What is under way then ends as it can: no event is written into the wrong log, for the database says where.
-    if (!(await this.#with((work) => work.isCurrent()))) this.#close();
-    await this.#with((work) => work.upkeep());
-    await this.kick();
+    try {
+      // What is under way then ends as it can: no event is written into the wrong log, for the database says where.
+      if (!(await this.#with((work) => work.isCurrent()))) await this.#close();
+      await this.#with((work) => work.upkeep());
+    } finally {
+      await this.kick();
+    }
   }
 
+  /** Never rejects: what failed has set the next one. */
   async alarm(): Promise<void> {
-    await this.kick();
+    await this.kick().catch((error: unknown) =>
+      logger.warn({ err: error }, 'publishing or reconciling failed; it is tried again'),
+    );
+  }
+
+  /** An isolate has answered these. */
+  async count({ answers, refused }: Tally): Promise<void> {
+    for (const { seconds, code, method } of answers) {
+      this.#answers.requests.observe({ method, code: String(code) }, seconds);
+    }
+    this.#answers.refusedByLimit.inc({ limit: 'requests' }, refused);
   }
 
   /** This shard has watchers, and is told what was published from now on, until it has none. */
@@ -57,20 +81,33 @@ export class Background extends DurableObject<typeof bindings> {
     }
   }
 
-  /** What the database knows, and what was counted here. */
+  /** What the database knows, as far as it can be asked, and what was counted here. */
   async metrics(): Promise<readonly Metric[]> {
-    return this.#with((work) => work.metrics());
+    const own = await this.#with((work) => this.#counts.with(work.registry)).catch(() => this.#counts.with(undefined));
+    return sumOf([own, await this.#answers.registry.getMetricsAsJSON()]).getMetricsAsJSON();
   }
 
-  /** Work that tells when it is due again, which an alarm then sees to. */
+  /** Work that tells when it is due again, which an alarm then sees to. When it fails it is due again, too. */
   #repeatable(ask: (work: BackgroundWork) => Promise<number | undefined>): () => Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
     return onceMore(async () => {
-      const nextMs = await this.#with(ask);
-      if (nextMs === undefined) return;
-      const atMs = Date.now() + Math.max(nextMs, SOONEST_MS);
-      const known = await this.ctx.storage.getAlarm();
-      if (known === null || known > atMs) await this.ctx.storage.setAlarm(atMs);
+      try {
+        const nextMs = await this.#with(ask);
+        if (nextMs !== undefined) await this.#wakeIn(Math.max(nextMs, SOONEST_MS));
+        retryMs = FIRST_RETRY_MS;
+      } catch (error) {
+        await this.#wakeIn(retryMs);
+        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+        throw error;
+      }
     });
+  }
+
+  /** There is one alarm: the earliest that was asked for, and the run that it begins asks for the next. */
+  async #wakeIn(milliseconds: number): Promise<void> {
+    const atMs = Date.now() + milliseconds;
+    const known = await this.ctx.storage.getAlarm();
+    if (known === null || known > atMs) await this.ctx.storage.setAlarm(atMs);
   }
 
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {
@@ -92,7 +129,7 @@ export class Background extends DurableObject<typeof bindings> {
       return await use(await work);
     } finally {
       this.#users -= 1;
-      if (this.#users === 0) this.#closing = setTimeout(() => this.#close(), LINGER_MS);
+      if (this.#users === 0) this.#closing = setTimeout(() => void this.#close(), LINGER_MS);
     }
   }
 
@@ -100,13 +137,14 @@ export class Background extends DurableObject<typeof bindings> {
     if (this.#work === work) this.#work = undefined;
   }
 
-  #close(): void {
-    const work = this.#work;
+  /** What could not be opened has forgotten itself. */
+  async #close(): Promise<void> {
+    const opening = this.#work;
     this.#work = undefined;
-    void work?.then(
-      (opened) => opened.close(),
-      () => undefined,
-    );
+    const work = await opening?.catch(() => undefined);
+    if (!work) return;
+    await this.#counts.keep(work.registry);
+    await work.close();
   }
 
   async #tell(notices: readonly Notice[]): Promise<void> {
@@ -120,4 +158,8 @@ export class Background extends DurableObject<typeof bindings> {
       }),
     );
   }
+}
+
+async function unknown(): Promise<never> {
+  throw new Error('told elsewhere');
 }

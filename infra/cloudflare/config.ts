@@ -12,6 +12,7 @@ import type { WatchShard } from '#infra/cloudflare/watch-shard.ts';
 import { type Config, readConfig } from '#infra/local/config.ts';
 import { type IssuerConfig, ISSUER_VARIABLES } from '#infra/local/issuer-variables.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
+import { integer } from '#infra/local/variables.ts';
 
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;
@@ -34,18 +35,16 @@ export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay>
 /** @throws {StartError} with one line per binding that is missing or wrong. */
 export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConfig {
   const bindings = readBindings<WatchShard, Background, KafkaRelay>(env);
-  const texts = Object.entries(env).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  const variables = Object.fromEntries(texts);
+  const variables = readVariables(env);
   const own = v.safeParse(OwnVariables, variables);
   const shared = readShared(variables);
   if ('length' in bindings || 'length' in shared || !own.success) {
-    throw new StartError(
-      [
-        ...('length' in bindings ? bindings : []),
-        ...(own.issues ?? []).map(describe),
-        ...('length' in shared ? shared : []),
-      ].join('\n'),
-    );
+    const problems = [
+      'length' in bindings ? bindings : [],
+      own.issues?.map(describe) ?? [],
+      'length' in shared ? shared : [],
+    ];
+    throw new StartError(problems.flat().join('\n'));
   }
   const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS } = own.output;
   return {
@@ -62,22 +61,37 @@ export function audienceAt(url: string, { controllerHost }: EdgeConfig): Audienc
   return controllerHost !== undefined && new URL(url).host === controllerHost ? 'private' : 'public';
 }
 
-const host = v.pipe(v.string(), v.regex(/^[^\s/]+$/, 'a host name, with its port where that is not 443'));
+/** As it stands in the URL of a request: in lower case, without the port that goes without saying. */
+const host = v.pipe(
+  v.string(),
+  v.check((text) => hostOf(text) === text, 'a host name in lower case, with its port where that is not 443'),
+);
 
-const OwnVariables = v.object({
-  CONTROLLER_HOST: v.optional(host),
-  OPS_HOST: v.optional(host),
-  WATCH_SHARDS: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(/^\d{1,4}$/, `1 to ${MOST_SHARDS}`),
-      v.transform(Number),
-      v.minValue(1),
-      v.maxValue(MOST_SHARDS),
-    ),
-    '1',
+const OwnVariables = v.pipe(
+  v.object({
+    CONTROLLER_HOST: v.optional(host),
+    OPS_HOST: v.optional(host),
+    WATCH_SHARDS: v.optional(integer(1, MOST_SHARDS, `1 to ${MOST_SHARDS}`), '1'),
+    CURSOR_KEYS_FILE: v.optional(v.never('nothing, for a worker has no files; CURSOR_KEYS has the keys themselves')),
+  }),
+  v.partialCheck(
+    [['CONTROLLER_HOST'], ['OPS_HOST']],
+    (given) => given.OPS_HOST === undefined || given.OPS_HOST !== given.CONTROLLER_HOST,
+    'CONTROLLER_HOST and OPS_HOST are the same; allowed: two that differ',
   ),
-});
+);
+
+function hostOf(text: string): string | undefined {
+  return URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : undefined;
+}
+
+/** Those that are empty count as unset; numbers and truth values of a wrangler.jsonc as their texts. */
+function readVariables(env: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const texts = Object.entries(env).filter(
+    ([, value]) => value !== '' && ['string', 'number', 'boolean'].includes(typeof value),
+  );
+  return Object.fromEntries(texts.map(([name, value]) => [name, String(value)]));
+}
 
 /** What all hosts read; or what is wrong with it, for this one too. */
 function readShared(
@@ -98,6 +112,7 @@ function readShared(
   }
 }
 
-function describe({ path, message, input }: v.BaseIssue<unknown>): string {
-  return `${String(path?.[0]?.key)} is ${JSON.stringify(input)}; allowed: ${message}`;
+function describe({ path, message }: v.BaseIssue<unknown>): string {
+  const [item] = path ?? [];
+  return item ? `${String(item.key)} is ${JSON.stringify(item.value)}; allowed: ${message}` : message;
 }

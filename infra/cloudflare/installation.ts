@@ -10,6 +10,7 @@ import { createKindRegistry, type KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { TopicAdmin } from '#core/ports/topics.ts';
 import { type EdgeConfig, readEdgeConfig } from '#infra/cloudflare/config.ts';
+import { createTally, type IsolateTally } from '#infra/cloudflare/tally.ts';
 import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 
 export const edge: EdgeConfig = readEdgeConfig(env);
@@ -21,6 +22,8 @@ export const tokenKeys: JWTVerifyGetKey = onDemandKeys({
   url: edge.issuer.jwksUrl,
   onError: (error) => logger.warn({ err: error }, 'keys of tokens cannot be read; those that there are go on'),
 });
+
+export const tally: IsolateTally = createTally((told) => edge.background.getByName('background').count(told));
 
 let own: readonly Kind[] = [];
 

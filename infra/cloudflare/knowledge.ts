@@ -3,18 +3,19 @@
  * that made them, so nothing can be followed here as resident processes do. Whoever finds it stale reads it anew.
  */
 
-import { randomBytes } from 'node:crypto';
 import { secretBox } from '#adapters/ciphers/secret-box.ts';
 import { type Sql, toCallerError } from '#adapters/postgres/client.ts';
-import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
-import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
 import { readTenantLimits } from '#adapters/postgres/quotas.ts';
+import { assertServable } from '#adapters/postgres/servable.ts';
 import { readTokenBlocks } from '#adapters/postgres/token-blocks.ts';
 import { KEYS_READ_EVERY_MS } from '#core/ports/cursor-keys.ts';
 import type { SecretBox } from '#core/ports/secret-box.ts';
 import type { Limits, TenantLimits } from '#core/ports/tenant-limits.ts';
 import type { TokenBlocks } from '#core/ports/token-blocks.ts';
+import { StatusError } from '#core/status-error.ts';
 import type { BlockSet } from '#core/token-block.ts';
+import { cursorKeysOf } from '#infra/cloudflare/cursor-keys.ts';
+import { edge, kindsOver } from '#infra/cloudflare/installation.ts';
 
 export interface Knowledge {
   readonly box: SecretBox;
@@ -44,15 +45,28 @@ export async function freshKnowledge(sql: Sql, defaults: Limits): Promise<Knowle
   if (stale && Date.now() - stale.readAtMs <= KEYS_READ_EVERY_MS) return knowledgeOf(stale);
   try {
     const [{ keys, sealingId }, blocks, limits] = await Promise.all([
-      postgresCursorKeys(sql, randomBytes).read(),
+      cursorKeysOf(edge, sql).read(),
       readTokenBlocks(sql),
       readTenantLimits(sql, defaults),
-      assertServerRole(sql),
+      // Once: isolates that run go on while another version is set up, as processes do.
+      stale ? undefined : assertServable(sql, kindsOver(sql).all),
     ]);
     known = { box: secretBox(keys, { sealingId }), blocks, limits, readAtMs: Date.now() };
     return knowledgeOf(known);
   } catch (error) {
-    return unknown(toCallerError(error, 'keys and blocks'));
+    return unknown(await explained(error, sql));
+  }
+}
+
+/** A database that is not set up fails in many words; why is asked for only then. */
+async function explained(error: unknown, sql: Sql): Promise<unknown> {
+  const told = toCallerError(error, 'keys and blocks');
+  if (told instanceof StatusError) return told;
+  try {
+    await assertServable(sql, kindsOver(sql).all);
+    return told;
+  } catch (reason) {
+    return reason;
   }
 }
 

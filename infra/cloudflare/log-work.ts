@@ -25,7 +25,7 @@ export interface LogWork {
   keepTopics(): Promise<Again>;
 }
 
-/** No batch is begun later: the next kick or cron goes on. */
+/** No batch is begun later: an alarm goes on. */
 const PUBLISH_BUDGET_MS = 25_000;
 const SOONEST_MS = 1_000;
 /** Cron comes each minute anyway. */
@@ -41,7 +41,9 @@ export function createLogWork({ eventLog, pending, reports, onNews, onTopics }: 
   return {
     async publish() {
       const ports = { ...reports, outbox: { ...eventLog.outbox, publishBatch }, onPublished };
-      await publishOnce(ports, AbortSignal.timeout(PUBLISH_BUDGET_MS));
+      const budget = AbortSignal.timeout(PUBLISH_BUDGET_MS);
+      await publishOnce(ports, budget);
+      if (budget.aborted) return SOONEST_MS;
       if (left.size === 0) return undefined;
       const waiting = await pending.pendingStreams();
       if (waiting.some((stream) => left.has(stream))) {

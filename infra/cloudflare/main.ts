@@ -61,6 +61,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
       ...issuer,
       CONTROLLER_HOST: controllers.address,
       OPS_HOST: operators.address,
+      ...givenShards(),
     },
   });
   started.push({ name: 'workerd', stop: () => wrangler.stop() });
@@ -89,6 +90,12 @@ async function prepareDatabase(config: Config, databaseUrl: string, logger: Logg
     url.password = login.password;
     return url.href;
   });
+}
+
+/** Read by the worker alone. */
+function givenShards(): Readonly<Record<string, string>> {
+  const { WATCH_SHARDS: given = '' } = process.env;
+  return given === '' ? {} : { WATCH_SHARDS: given };
 }
 
 function givenIssuer(): Readonly<Record<string, string>> {

@@ -3,7 +3,7 @@
  * start; a worker starts before it can ask anybody.
  */
 
-import type { Sql } from '#adapters/postgres/client.ts';
+import { serving, type Sql } from '#adapters/postgres/client.ts';
 import { assertChosen, assertSameCluster, LogMismatch, readLogChoice } from '#adapters/postgres/log-choice.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -40,7 +40,7 @@ export async function openOwnLog({ edge, logger, sql, reports, owner }: OwnLogOp
   const choice = await readLogChoice(sql);
   await told(async () => assertChosen(choice, wanted));
   const openSocket = brokerSockets(edge.kafkaRelays, owner);
-  const pools = { watch: sql, publish: sql, ops: sql };
+  const pools = { watch: serving(sql), publish: sql, ops: sql };
   const log = await openEventLog({ config, logger, pools, reports, openSocket, beforeChanges: assertBrokers });
   return { ...log, assertBrokers, isCurrent };
 

@@ -3,7 +3,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { every } from 'hono/combine';
 import packageJson from '#package.json' with { type: 'json' };
-import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { connect, serving, type Sql } from '#adapters/postgres/client.ts';
 import { postgresForcedDeletions } from '#adapters/postgres/forced-deletions.ts';
 import { postgresObjectEvents } from '#adapters/postgres/object-events.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
@@ -13,25 +13,19 @@ import type { KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import { createApi } from '#functions/api/handler.ts';
 import type { HttpEnv } from '#http/app.ts';
-import { authenticateBy, createAuthenticator } from '#http/authenticate.ts';
+import { authenticateBy } from '#http/authenticate.ts';
 import { limitRequests } from '#http/limit-requests.ts';
 import { audienceAt } from '#infra/cloudflare/config.ts';
-import { edge, tokenKeys } from '#infra/cloudflare/installation.ts';
+import { identify } from '#infra/cloudflare/identify.ts';
+import { edge, tally } from '#infra/cloudflare/installation.ts';
 import { freshKnowledge, knownLimits } from '#infra/cloudflare/knowledge.ts';
 import { defaultLimits } from '#infra/local/limits.ts';
-import { optionsFor } from '#infra/local/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 
 const LIMITS = defaultLimits(edge.config.limits);
-/** Of this isolate. What was refused is counted by nobody: an isolate has no metrics of its own. */
+/** Of this isolate. */
 const limited = { public: limitHere(), private: limitHere() };
-
-/** Of this isolate too: tokens that were checked are remembered between requests. */
-const identify = {
-  public: createAuthenticator(optionsFor(edge.issuer, tokenKeys, 'public')),
-  private: createAuthenticator(optionsFor(edge.issuer, tokenKeys, 'private')),
-};
 
 export interface ResourceApiOptions {
   readonly kindsOver: (sql: Sql) => KindRegistry;
@@ -51,11 +45,12 @@ export async function answerResourceRequest(request: Request, options: ResourceA
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   try {
+    const served = serving(sql);
     const { box, blocks } = await freshKnowledge(sql, LIMITS);
     const app = createApi({
-      store: postgresResources(sql),
-      events: postgresObjectEvents(sql),
-      forcedDeletions: postgresForcedDeletions(sql),
+      store: postgresResources(served),
+      events: postgresObjectEvents(served),
+      forcedDeletions: postgresForcedDeletions(served),
       kinds: kindsOver(sql),
       cursors: createCursors(box),
       continueTokens: createContinueTokens(box),
@@ -73,7 +68,7 @@ export async function answerResourceRequest(request: Request, options: ResourceA
 }
 
 function limitHere(): MiddlewareHandler<HttpEnv> {
-  return limitRequests({ limits: knownLimits(LIMITS), onRefused: () => undefined });
+  return limitRequests({ limits: knownLimits(LIMITS), onRefused: tally.refused });
 }
 
 /** What is compressed already must not be compressed once more: workerd does so with each body that names an encoding. */

@@ -1,14 +1,12 @@
 /** Watches of one shard: one tail per stream that any of its clients watches, for all of them. */
 
-import { randomBytes } from 'node:crypto';
 import { every } from 'hono/combine';
 import { rotatingBox } from '#adapters/ciphers/rotating-box.ts';
 import { createGroupMetrics } from '#adapters/node/group-metrics.ts';
 import { createOwnMetrics } from '#adapters/node/metrics.ts';
-import { connect, type Sql, toCallerError } from '#adapters/postgres/client.ts';
-import { postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
-import { assertServerRole } from '#adapters/postgres/pooled-login.ts';
+import { connect, serving, type Sql, toCallerError } from '#adapters/postgres/client.ts';
 import { postgresResources } from '#adapters/postgres/resources.ts';
+import { assertServable } from '#adapters/postgres/servable.ts';
 import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { followTokenBlocks } from '#adapters/postgres/token-blocks.ts';
 import { postgresWatchGroups } from '#adapters/postgres/watch-groups.ts';
@@ -22,6 +20,7 @@ import { createWatch } from '#functions/watch/handler.ts';
 import { authenticate } from '#http/authenticate.ts';
 import { streamSse } from '#http/stream-sse.ts';
 import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
+import { cursorKeysOf } from '#infra/cloudflare/cursor-keys.ts';
 import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import { openHub } from '#infra/local/hub.ts';
 import { openLimits } from '#infra/local/limits.ts';
@@ -88,23 +87,25 @@ export async function openWatchInstance({
   }
 
   async function compose(): Promise<WatchInstance> {
+    const kinds = kindsOver(pools.watch);
+    await assertServable(pools.watch, kinds.all);
     // What the database knows is told once, by who works in the background.
     const metrics = createOwnMetrics(unknown);
     const groupMetrics = createGroupMetrics(metrics.registry, unknown);
     const issuer = remoteIssuer(edge.issuer, { logger, registry: metrics.registry }, lifetime.signal);
     const reports = createPublisherReports(metrics, logger);
     const [box, blocks, limits, eventLog] = await Promise.all([
-      rotatingBox(postgresCursorKeys(pools.groups, randomBytes), lifetime.signal),
+      rotatingBox(cursorKeysOf(edge, pools.groups), lifetime.signal),
       followTokenBlocks(pools.groups, lifetime.signal),
       openLimits({ config: edge.config.limits, sql: pools.groups, logger, metrics }, lifetime.signal),
       openOwnLog({ edge, logger, sql: pools.watch, reports, owner: name }),
-      assertServerRole(pools.watch),
     ]);
     lifetime.signal.addEventListener('abort', () => void eventLog.close(), { once: true });
     const cursors = createCursors(box);
     const ackTokens = createAckTokens(box);
     const groups = postgresWatchGroups(pools.groups);
-    const streams = postgresStreams(pools.watch);
+    const served = serving(pools.watch);
+    const streams = postgresStreams(served);
     const { log } = eventLog;
     const hub = openHub(
       { log, streams, cursors, groups, ackTokens, blocks, places: limits.places, trustsKey: issuer.trustsKey },
@@ -115,8 +116,7 @@ export async function openWatchInstance({
     box.follow((ring, previous) => hub.groups.keysChanged(ring, previous));
     const ticker = setInterval(() => notices.tell(GROUP_NOTICE), GROUPS_FLOOR_MS);
     lifetime.signal.addEventListener('abort', () => clearInterval(ticker), { once: true });
-    const kinds = kindsOver(pools.watch);
-    const store = postgresResources(pools.watch, SNAPSHOTS);
+    const store = postgresResources(served, SNAPSHOTS);
     const appFor = (audience: Audience): ReturnType<typeof createWatch> =>
       createWatch({
         kinds,

@@ -5,19 +5,18 @@
  */
 
 import { DurableObject, type env as bindings } from 'cloudflare:workers';
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { createNotices, type Notice, type Notices } from '#adapters/workers/notices.ts';
-import { createHttpApp } from '#http/app.ts';
+import { answerFailure } from '#infra/cloudflare/failure.ts';
 import { edge, kindsOver, logger } from '#infra/cloudflare/installation.ts';
+import { keepCounts, type Metric } from '#infra/cloudflare/kept-counts.ts';
 import { openWatchInstance, type WatchInstance } from '#infra/cloudflare/watch-instance.ts';
-
-export type Metric = MetricObjectWithValues<MetricValue<string>>;
 
 /** Who reconnects finds the tails running. */
 const LINGER_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;
 
 export class WatchShard extends DurableObject<typeof bindings> {
+  readonly #counts = keepCounts();
   #opening: Promise<WatchInstance> | undefined;
   #notices: Notices | undefined;
   #ticker: ReturnType<typeof setInterval> | undefined;
@@ -43,10 +42,10 @@ export class WatchShard extends DurableObject<typeof bindings> {
     return this.#notices !== undefined;
   }
 
-  /** What this shard counts, since it was last without clients. */
+  /** What this shard has counted since it was evicted. */
   async metrics(): Promise<readonly Metric[]> {
     const instance = await this.#opening?.catch(() => undefined);
-    return (await instance?.metrics.getMetricsAsJSON()) ?? [];
+    return this.#counts.with(instance?.metrics);
   }
 
   #open(): Promise<WatchInstance> {
@@ -57,9 +56,13 @@ export class WatchShard extends DurableObject<typeof bindings> {
     this.#opening = opening;
     this.#notices = notices;
     opening.catch(() => this.#forget());
-    this.#ticker = setInterval(() => void this.#look(name, opening), LOOK_EVERY_MS);
+    this.#ticker = setInterval(() => void this.#look(name, opening).catch(onError), LOOK_EVERY_MS);
     void this.#subscribe(name);
     return opening;
+
+    function onError(error: unknown): void {
+      logger.warn({ err: error, shard: name }, 'connections were not let go of as they should be');
+    }
   }
 
   #forget(): void {
@@ -76,6 +79,7 @@ export class WatchShard extends DurableObject<typeof bindings> {
     if (this.#opening !== opening) return;
     this.#forget();
     await instance.stop();
+    await this.#counts.keep(instance.metrics);
   }
 
   /** Again and again: whoever tells forgets when it is evicted. */
@@ -87,13 +91,4 @@ export class WatchShard extends DurableObject<typeof bindings> {
         logger.warn({ err: error, shard: name }, 'no news can be had; the log is looked at every second'),
       );
   }
-}
-
-/** As every function answers an error. */
-async function answerFailure(request: Request, error: unknown): Promise<Response> {
-  const app = createHttpApp({ logger });
-  app.all('*', () => {
-    throw error;
-  });
-  return app.fetch(request);
 }

@@ -2,17 +2,17 @@
 
 import type { Logger } from 'pino';
 import type { Sql } from '#adapters/postgres/client.ts';
-import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
 import { runRetention } from '#functions/publish/run-retention.ts';
 import type { Config } from '#infra/local/config.ts';
+import type { DatabaseAccess } from '#infra/local/database-access.ts';
 import type { InstanceLog } from '#infra/local/event-log.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import type { PublisherReports } from '#infra/local/publisher-reports.ts';
 
 export interface BackgroundOptions {
   readonly config: Config;
-  readonly databaseUrl: string;
+  readonly access: DatabaseAccess;
   readonly eventLog: InstanceLog;
   readonly logger: Logger;
   readonly reports: PublisherReports;
@@ -23,7 +23,7 @@ export interface BackgroundOptions {
 /** Resolves when all of it has ended; never rejects. */
 export async function startBackground({
   config,
-  databaseUrl,
+  access,
   eventLog,
   logger,
   reports,
@@ -32,7 +32,7 @@ export async function startBackground({
 }: BackgroundOptions): Promise<void> {
   const publisher = {
     outbox: eventLog.outbox,
-    sleep: postgresWriterSleep({ role: 'publisher', databaseUrl, sql: pools.publish, signal }),
+    sleep: access.sleepOf({ role: 'publisher', sql: pools.publish, signal }),
     ...reports,
   };
   await Promise.all([

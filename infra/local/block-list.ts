@@ -2,7 +2,7 @@
 
 import type { Sql } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
-import { withSession } from '#adapters/postgres/session.ts';
+import { asRole } from '#adapters/postgres/as-role.ts';
 import type { TokenBlock } from '#core/token-block.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
@@ -14,7 +14,7 @@ export async function onBlockList<T>(work: (sql: Sql) => Promise<T>): Promise<T>
   await assertSchemaIsCurrent(url).catch((error: unknown) => {
     throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
   });
-  return withSession(url, { applicationName: 'plumbline block', role: 'plumbline_migrator' }, work);
+  return asRole(url, { applicationName: 'plumbline block', role: 'plumbline_migrator' }, work);
 }
 
 export function describeBlock(block: TokenBlock): string {

@@ -10,7 +10,7 @@ import { postgresStreams } from '#adapters/postgres/streams.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { startBackground } from '#infra/local/background.ts';
 import type { Config } from '#infra/local/config.ts';
-import { databaseAccess } from '#infra/local/database-access.ts';
+import { databaseAccess, type DatabaseAccess } from '#infra/local/database-access.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import type { Installation } from '#infra/local/installation.ts';
@@ -27,8 +27,8 @@ import { developmentIssuer, remoteIssuer, type TokenIssuer } from '#infra/local/
 
 export interface ComposeOptions {
   readonly config: Config;
-  /** Of a schema that is this program's. */
-  readonly databaseUrl: string;
+  /** Of the database itself; absent: what can be reached is the pooler. Its schema is this program's. */
+  readonly databaseUrl: string | undefined;
   readonly installation: Installation;
   readonly roles: ReadonlySet<ProcessRole>;
   readonly logger: Logger;
@@ -53,7 +53,7 @@ export interface Servers {
 export async function compose(options: ComposeOptions, started: Started): Promise<Servers> {
   const { config, databaseUrl, installation, roles, logger } = options;
   const isServing = roles.has('api') || roles.has('watch');
-  const access = databaseAccess(config, databaseUrl);
+  const access = databaseAccess({ databaseUrl, poolerUrl: config.poolerUrl });
   started.push({ name: 'database listener', stop: () => access.close() });
   await access.check();
   const pools = openPools(access.open);
@@ -82,7 +82,7 @@ export async function compose(options: ComposeOptions, started: Started): Promis
   started.push({ name: 'operations listener', stop: () => opsServer.stop() });
 
   if (eventLog && roles.has('publish')) {
-    const running = startBackground({ config, databaseUrl, eventLog, logger, reports, pools, signal: lifetime.signal });
+    const running = startBackground({ config, access, eventLog, logger, reports, pools, signal: lifetime.signal });
     started.push({
       name: 'publisher',
       async stop() {
@@ -91,7 +91,7 @@ export async function compose(options: ComposeOptions, started: Started): Promis
       },
     });
   }
-  if (kinds && roles.has('reconcile')) startReconciling(options, { kinds: kinds.all, pools, metrics }, started);
+  if (kinds && roles.has('reconcile')) startReconciling(options, { kinds: kinds.all, access, pools, metrics }, started);
   if (eventLog) followLog(options, pools, lifetime.signal);
   const listeners =
     kinds && issuer
@@ -127,19 +127,21 @@ function needsLog(roles: ReadonlySet<ProcessRole>): boolean {
 
 interface ReconcilingDeps {
   readonly kinds: Parameters<typeof runReconciler>[0]['kinds'];
+  readonly access: DatabaseAccess;
   readonly pools: Pools;
   readonly metrics: Metrics;
 }
 
 function startReconciling(
-  { config, databaseUrl, logger }: ComposeOptions,
-  { kinds, pools, metrics }: ReconcilingDeps,
+  { config, logger }: ComposeOptions,
+  { kinds, access, pools, metrics }: ReconcilingDeps,
   started: Started,
 ): void {
   const reconciling = new AbortController();
   const reconcileMetrics = createReconcileMetrics(metrics.registry, () => readWorkState(pools.ops));
   const running = runReconciler(
-    { config, databaseUrl, kinds, sql: pools.reconcile, logger, metrics: reconcileMetrics },
+    { config, kinds, sql: pools.reconcile, logger, metrics: reconcileMetrics },
+    access,
     reconciling.signal,
   );
   started.push({

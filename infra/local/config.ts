@@ -11,6 +11,12 @@ import {
   databaseServersVariable,
   maskDatabaseServers,
 } from '#infra/local/database-servers.ts';
+import {
+  databaseAddresses,
+  type DatabaseAddresses,
+  databaseVariables,
+  maskDatabaseUrl,
+} from '#infra/local/database-variables.ts';
 import { type IssuerConfig, issuerConfig, ISSUER_VARIABLES, issuerVariables } from '#infra/local/issuer-variables.ts';
 import {
   CLIENT_CERTIFICATE_RULE,
@@ -30,7 +36,7 @@ const EVENT_LOGS = ['postgres', 'kafka'] as const;
 const PORTS = ['PORT', 'CONTROLLER_PORT', 'OPS_PORT'] as const;
 const MAX_RETENTION_HOURS = 87_600;
 
-export interface Config {
+export interface Config extends DatabaseAddresses {
   readonly host: string;
   /** 0 picks a free port; so do the other two. */
   readonly publicPort: number;
@@ -38,10 +44,6 @@ export interface Config {
   readonly opsPort: number;
   /** Origins whose pages may call the public listener; `*` is every one. */
   readonly allowedOrigins: readonly string[];
-  /** Of the database itself. Absent: the embedded server. */
-  readonly databaseUrl: string | undefined;
-  /** Of a transaction pooler before it, which pools go through. */
-  readonly poolerUrl: string | undefined;
   /** Servers for managed databases, by name; an embedded server comes besides, as `local`. */
   readonly databaseServers: DatabaseServerUrls;
   /** Absolute. */
@@ -94,8 +96,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     controllerPort: variables.CONTROLLER_PORT,
     opsPort: variables.OPS_PORT,
     allowedOrigins: variables.CORS_ORIGINS ?? [],
-    databaseUrl: variables.DATABASE_DIRECT_URL ?? variables.DATABASE_URL,
-    poolerUrl: variables.DATABASE_DIRECT_URL === undefined ? undefined : variables.DATABASE_URL,
+    ...databaseAddresses(variables),
     databaseServers: variables.DATABASE_SERVERS,
     dataDir: resolve(variables.DATA_DIR),
     issuer: issuerConfig(variables),
@@ -119,16 +120,6 @@ function cursorKeyConfig(file: string | undefined, text: string | undefined): Cu
   return text === undefined ? undefined : { text };
 }
 
-/** A connection URL as it may be shown: without its password. */
-export function maskDatabaseUrl(url: string): string {
-  return (
-    url
-      // Up to the last @: a password that was not percent-encoded may hold any character.
-      .replace(/(\/\/[^:@/?#]*):.*@/, '$1:***@')
-      .replaceAll(/(password=)[^&\s]*/gi, '$1***')
-  );
-}
-
 function environmentSchema(options: ConfigOptions) {
   return v.pipe(
     v.object({
@@ -137,8 +128,7 @@ function environmentSchema(options: ConfigOptions) {
       CONTROLLER_PORT: v.optional(port(), '8081'),
       OPS_PORT: v.optional(port(), '9090'),
       CORS_ORIGINS: origins(),
-      DATABASE_URL: v.optional(databaseAddress()),
-      DATABASE_DIRECT_URL: v.optional(databaseAddress()),
+      ...databaseVariables(),
       DATABASE_SERVERS: databaseServersVariable(),
       DATA_DIR: v.optional(path("a folder's path"), '.plumbline'),
       ...issuerVariables(),
@@ -209,10 +199,6 @@ function environmentSchema(options: ConfigOptions) {
   );
 }
 
-function databaseAddress() {
-  return v.pipe(v.string(), v.check(isDatabaseUrl, 'postgres://user:password@host:port/database'));
-}
-
 function port() {
   return integer(0, 65_535, 'an integer from 0 to 65535, where 0 picks a free port');
 }
@@ -228,11 +214,6 @@ function areCursorKeys(value: string): boolean {
 function differ(ports: Readonly<Record<(typeof PORTS)[number], number>>): boolean {
   const fixed = PORTS.map((name) => ports[name]).filter((number) => number !== 0);
   return new Set(fixed).size === fixed.length;
-}
-
-function isDatabaseUrl(value: string): boolean {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  return url !== undefined && (url.protocol === 'postgres:' || url.protocol === 'postgresql:') && url.hostname !== '';
 }
 
 function describe(issue: v.BaseIssue<unknown>): string {

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type RotatingBox, rotatingBox } from '#adapters/ciphers/rotating-box.ts';
-import { fileCursorKeyAdmin, fileCursorKeys, textCursorKeys } from '#adapters/node/cursor-key-file.ts';
+import { fileCursorKeyAdmin, fileCursorKeys } from '#adapters/node/cursor-key-file.ts';
+import { textCursorKeys } from '#adapters/node/cursor-key-text.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeyAdmin, postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
@@ -53,7 +54,7 @@ export async function onCursorKeys<T>(config: Config, work: (admin: CursorKeyAdm
     await assertSchemaIsCurrent(url).catch((error: unknown) => {
       throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
     });
-    return withSession(url, { applicationName: 'plumbline cursor keys', role: 'plumbline_migrator' }, (sql) =>
+    return withSession(url, { applicationName: 'plumbline cursor keys', pooler: 'any' }, (sql) =>
       work(postgresCursorKeyAdmin(sql, randomBytes)),
     );
   });

@@ -1,7 +1,7 @@
 /** What is wrong with a database that was given. */
 
 import { SchemaMismatch } from '#adapters/postgres/migrate.ts';
-import { maskDatabaseUrl } from '#infra/local/config.ts';
+import { maskDatabaseUrl } from '#infra/local/database-variables.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 /** Faults of this program keep their stack; what the operator can change becomes one line. */

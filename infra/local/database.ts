@@ -6,6 +6,7 @@ import { withSession } from '#adapters/postgres/session.ts';
 import type { Config } from '#infra/local/config.ts';
 import { explainDatabaseError } from '#infra/local/database-error.ts';
 import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { StartError } from '#infra/local/start-error.ts';
 
 export interface LocalDatabase {
   readonly url: string;
@@ -15,7 +16,7 @@ export interface LocalDatabase {
 
 /** @throws {StartError} when there is no server, or its schema cannot be brought to this program's. */
 export async function openDatabase(config: Config, log: Logger): Promise<LocalDatabase> {
-  const database = config.databaseUrl === undefined ? await startEmbedded(config, log) : given(config.databaseUrl);
+  const database = await findServer(config, log);
   try {
     await migrate(database.url);
     return database;
@@ -23,6 +24,15 @@ export async function openDatabase(config: Config, log: Logger): Promise<LocalDa
     await database.stop();
     throw explainDatabaseError(error, database.url);
   }
+}
+
+async function findServer(config: Config, log: Logger): Promise<LocalDatabase> {
+  if (config.databaseUrl !== undefined) return given(config.databaseUrl);
+  if (config.poolerUrl === undefined) return startEmbedded(config, log);
+  throw new StartError(
+    'DATABASE_DIRECT_URL is "none", but npm start migrates the database with the login that owns it, and the login of a ' +
+      'pooler only serves: set DATABASE_DIRECT_URL, or start servers by npm run serve',
+  );
 }
 
 async function startEmbedded(config: Config, log: Logger): Promise<LocalDatabase> {

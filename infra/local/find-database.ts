@@ -4,18 +4,36 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Config } from '#infra/local/config.ts';
+import { databaseAccess, type DatabaseAccess } from '#infra/local/database-access.ts';
+import { statementUrl } from '#infra/local/database-variables.ts';
 import { openDatabase } from '#infra/local/database.ts';
 import { lockInstance } from '#infra/local/instance-lock.ts';
 import { readRunFile } from '#infra/local/run-file.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
+export interface FoundDatabase {
+  /** For statements that take no session. */
+  readonly url: string;
+  /** For pools; whoever opens it closes it. */
+  access(): DatabaseAccess;
+}
+
 /** DATABASE_URL's, or the one of the instance that runs in DATA_DIR. @throws {StartError} when there is neither. */
-export async function findDatabaseUrl(config: Config): Promise<string> {
-  const url = config.databaseUrl ?? (await readRunFile(config.dataDir))?.databaseUrl;
+export async function findDatabase(config: Config): Promise<FoundDatabase> {
+  const given = statementUrl(config);
+  const url = given ?? (await readRunFile(config.dataDir))?.databaseUrl;
   if (url === undefined) {
     throw new StartError(`no instance runs in ${config.dataDir}: run npm start there first, or set DATABASE_URL`);
   }
-  return url;
+  return {
+    url,
+    access: () => databaseAccess(given === undefined ? { databaseUrl: url, poolerUrl: undefined } : config),
+  };
+}
+
+/** For what takes no session. @throws {StartError} when there is neither. */
+export async function findDatabaseUrl(config: Config): Promise<string> {
+  return (await findDatabase(config)).url;
 }
 
 /**
@@ -23,7 +41,8 @@ export async function findDatabaseUrl(config: Config): Promise<string> {
  * @throws {StartError} when DATA_DIR has no database.
  */
 export async function withDatabase<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
-  if (config.databaseUrl !== undefined) return work(config.databaseUrl);
+  const given = statementUrl(config);
+  if (given !== undefined) return work(given);
   if (!existsSync(join(config.dataDir, 'postgres'))) {
     throw new StartError(`${config.dataDir} has no database; set DATA_DIR to the folder that has, or DATABASE_URL`);
   }

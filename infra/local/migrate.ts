@@ -3,10 +3,11 @@
 import { migrate, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
+import { statementUrl } from '#infra/local/database-variables.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
 await runCommand(async function migrateDatabase() {
-  const { databaseUrl } = readConfig(process.env, { isTerminal: process.stdout.isTTY });
+  const databaseUrl = statementUrl(readConfig(process.env, { isTerminal: process.stdout.isTTY }));
   if (databaseUrl === undefined)
     throw new StartError('DATABASE_URL is not set; npm start migrates the embedded database by itself');
   try {

@@ -1,7 +1,6 @@
 /** `npm run publish`: drains the outbox once, for cron. Any number of them, and of resident publishers, may run at once. */
 
 import { destination, pino } from 'pino';
-import { connect } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
@@ -9,7 +8,7 @@ import { maintainLog } from '#functions/publish/run-retention.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
-import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { findDatabase } from '#infra/local/find-database.ts';
 import { findInstallation } from '#infra/local/installation.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
@@ -19,11 +18,13 @@ const BUDGET_MS = 50_000;
 
 await runCommand(async function publish() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
-  const databaseUrl = await findDatabaseUrl(config);
-  await assertSchemaIsCurrent(databaseUrl).catch((error: unknown) => {
+  const { url, access: openAccess } = await findDatabase(config);
+  await assertSchemaIsCurrent(url).catch((error: unknown) => {
     throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
   });
-  const sql = connect(databaseUrl, {
+  const access = openAccess();
+  await access.check();
+  const sql = access.open({
     applicationName: 'plumbline publish',
     maxConnections: 4,
     role: 'plumbline_worker',
@@ -31,7 +32,7 @@ await runCommand(async function publish() {
   const logger = pino({ level: 'warn' }, destination(2));
   let eventLog: InstanceLog | undefined;
   try {
-    const installation = await findInstallation(databaseUrl);
+    const installation = await findInstallation(url);
     await installation.haveLog(config, logger);
     eventLog = await openEventLog({
       config,
@@ -56,6 +57,7 @@ await runCommand(async function publish() {
   } finally {
     await eventLog?.close();
     await sql.end({ timeout: 1 });
+    await access.close();
   }
 });
 

@@ -7,7 +7,6 @@ import { Registry } from 'prom-client';
 import { destination } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
-import { connect } from '#adapters/postgres/client.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
@@ -15,7 +14,7 @@ import { runOnce } from '#functions/reconcile/run-once.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { openEventLog } from '#infra/local/event-log.ts';
-import { findDatabaseUrl } from '#infra/local/find-database.ts';
+import { findDatabase } from '#infra/local/find-database.ts';
 import { findInstallation } from '#infra/local/installation.ts';
 import { openKinds } from '#infra/local/open-kinds.ts';
 import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
@@ -26,24 +25,26 @@ const BUDGET_MS = 50_000;
 
 await runCommand(async function reconcile() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
-  const databaseUrl = await findDatabaseUrl(config);
-  await assertSchemaIsCurrent(databaseUrl).catch((error: unknown) => {
+  const { url, access: openAccess } = await findDatabase(config);
+  await assertSchemaIsCurrent(url).catch((error: unknown) => {
     throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
   });
-  const sql = connect(databaseUrl, {
+  const access = openAccess();
+  await access.check();
+  const sql = access.open({
     applicationName: 'plumbline reconcile',
     maxConnections: 4,
     role: 'plumbline_worker',
   });
   const logger = createLogger({ format: config.logFormat, level: 'warn', stream: destination(2) });
-  const installation = await findInstallation(databaseUrl);
+  const installation = await findInstallation(url);
   await installation.haveLog(config, logger);
   const reports = { onTopicLost: () => undefined, onTopicError: () => undefined };
   const eventLog = await openEventLog({ config, logger, pools: { watch: sql, publish: sql, ops: sql }, reports });
   try {
-    const kinds = await openKinds({ config, databaseUrl, sql, topicAdmin: eventLog.topicAdmin }, installation);
+    const kinds = await openKinds({ config, databaseUrl: url, sql, topicAdmin: eventLog.topicAdmin }, installation);
     const metrics = createReconcileMetrics(new Registry(), () => readWorkState(sql));
-    const options = { config, databaseUrl, kinds: kinds.all, sql, logger, metrics };
+    const options = { config, kinds: kinds.all, sql, logger, metrics };
     await doUpkeep(upkeepDeps(options), AbortSignal.timeout(BUDGET_MS));
     const count = await runOnce(reconcileDeps(options), { budgetMs: BUDGET_MS });
     const { dueItems, failingItems } = await readWorkState(sql);
@@ -51,5 +52,6 @@ await runCommand(async function reconcile() {
   } finally {
     await eventLog.close();
     await sql.end({ timeout: 1 });
+    await access.close();
   }
 });

@@ -8,17 +8,16 @@ import { postgresOrphans } from '#adapters/postgres/orphans.ts';
 import { postgresPassObjects } from '#adapters/postgres/pass-objects.ts';
 import { postgresWorkQueue } from '#adapters/postgres/work-queue.ts';
 import { postgresWorkUpkeep } from '#adapters/postgres/work-upkeep.ts';
-import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import type { Kind } from '#core/kind.ts';
 import type { Logger } from '#core/ports/logger.ts';
 import type { PassReports, ReconcileDeps } from '#functions/reconcile/deps.ts';
 import { runResidentReconciler } from '#functions/reconcile/resident-reconciler.ts';
 import { runUpkeep, type UpkeepDeps } from '#functions/reconcile/run-upkeep.ts';
 import type { Config } from '#infra/local/config.ts';
+import type { DatabaseAccess } from '#infra/local/database-access.ts';
 
 export interface ReconcilerOptions {
   readonly config: Config;
-  readonly databaseUrl: string;
   readonly kinds: readonly Kind[];
   /** Of its own. */
   readonly sql: Sql;
@@ -59,9 +58,12 @@ export function upkeepDeps(options: ReconcilerOptions): UpkeepDeps {
 }
 
 /** Until the signal aborts; resolves when the passes that ran have ended. Never rejects. */
-export async function runReconciler(options: ReconcilerOptions, signal: AbortSignal): Promise<void> {
-  const { databaseUrl, sql } = options;
-  const sleep = postgresWriterSleep({ role: 'reconciler', databaseUrl, sql, signal });
+export async function runReconciler(
+  options: ReconcilerOptions,
+  access: DatabaseAccess,
+  signal: AbortSignal,
+): Promise<void> {
+  const sleep = access.sleepOf({ role: 'reconciler', sql: options.sql, signal });
   await Promise.all([
     runResidentReconciler({ ...reconcileDeps(options), sleep }, signal),
     runUpkeep(upkeepDeps(options), signal),

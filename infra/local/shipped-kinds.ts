@@ -7,11 +7,13 @@ import type { TopicAdmin } from '#core/ports/topics.ts';
 import { databaseKinds } from '#functions/reconcile/kinds/database-kinds.ts';
 import { tenants } from '#functions/reconcile/kinds/tenant.ts';
 import type { Config } from '#infra/local/config.ts';
+import { statementUrl } from '#infra/local/database-variables.ts';
 import { databaseServers } from '#infra/local/database-servers.ts';
 
 export interface ShippedKindsOptions {
   readonly config: Config;
-  readonly databaseUrl: string;
+  /** Of the embedded server; any other is not looked at. */
+  readonly databaseUrl: string | undefined;
   readonly sql: Sql;
   readonly topicAdmin: TopicAdmin | undefined;
 }
@@ -19,7 +21,8 @@ export interface ShippedKindsOptions {
 export function shippedKinds({ config, databaseUrl, sql, topicAdmin }: ShippedKindsOptions): readonly Kind[] {
   const streams = postgresTenantStreams(sql, topicAdmin);
   // The embedded server is at hand for managed databases; one that was given is not ours to fill.
-  const local = config.databaseUrl === undefined ? { local: withDatabase(databaseUrl, 'postgres') } : {};
+  const isEmbedded = databaseUrl !== undefined && statementUrl(config) === undefined;
+  const local = isEmbedded ? { local: withDatabase(databaseUrl, 'postgres') } : {};
   const servers = databaseServers({ ...local, ...config.databaseServers });
   return [tenants({ streams, graceMs: config.tenantGraceSeconds * 1_000 }), ...databaseKinds({ servers })];
 }

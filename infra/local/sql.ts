@@ -6,7 +6,8 @@
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
 import { runCommand } from '#infra/local/command.ts';
-import { maskDatabaseUrl, readConfig } from '#infra/local/config.ts';
+import { readConfig } from '#infra/local/config.ts';
+import { maskDatabaseUrl } from '#infra/local/database-variables.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
 import { StartError, messageOf } from '#infra/local/start-error.ts';
 import { formatTable } from '#infra/local/table.ts';

@@ -2,6 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import type { Config } from '#infra/local/config.ts';
+import { statementUrl } from '#infra/local/database-variables.ts';
 import { PROCESS_ROLES, type ProcessRole } from '#infra/local/process-role.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
@@ -23,7 +24,8 @@ export function parseServeArguments(args: readonly string[]): ReadonlySet<Proces
 }
 
 export interface ServerConfig extends Config {
-  readonly databaseUrl: string;
+  /** For what takes no session. */
+  readonly statementUrl: string;
 }
 
 /**
@@ -31,10 +33,11 @@ export interface ServerConfig extends Config {
  * @throws {StartError} with one line per variable that is not set.
  */
 export function requireServerConfig(config: Config, roles: ReadonlySet<ProcessRole>): ServerConfig {
-  const { databaseUrl, issuer } = config;
+  const url = statementUrl(config);
+  const { issuer } = config;
   const takesTokens = roles.has('api') || roles.has('watch');
   const missing = [
-    ...(databaseUrl === undefined ? ['DATABASE_URL is not set; it names the database: postgres://…'] : []),
+    ...(url === undefined ? ['DATABASE_URL is not set; it names the database: postgres://…'] : []),
     ...(takesTokens && !issuer
       ? [
           'TOKEN_ISSUER and TOKEN_JWKS_URL are not set; they name who issues the tokens that callers bring, and where its ' +
@@ -42,8 +45,8 @@ export function requireServerConfig(config: Config, roles: ReadonlySet<ProcessRo
         ]
       : []),
   ];
-  if (databaseUrl === undefined || missing.length > 0) throw new StartError(missing.join('\n'));
-  return { ...config, databaseUrl };
+  if (url === undefined || missing.length > 0) throw new StartError(missing.join('\n'));
+  return { ...config, statementUrl: url };
 }
 
 function roleOf(args: readonly string[]): string | undefined {

@@ -16,15 +16,15 @@ import { parseServeArguments, requireServerConfig, SERVE_USAGE } from '#infra/no
 await runCommand(async function serve() {
   const roles = parseServeArguments(process.argv.slice(2));
   const config = requireServerConfig(readConfig(process.env, { isTerminal: process.stdout.isTTY }), roles);
-  const { databaseUrl } = config;
+  const { databaseUrl, statementUrl: url } = config;
   await runUntilStopped(config, async ({ logger, started, stopSignal }) => {
-    await assertSchemaIsCurrent(databaseUrl).catch((error: unknown) => {
-      throw explainDatabaseError(error, databaseUrl);
+    await assertSchemaIsCurrent(url).catch((error: unknown) => {
+      throw explainDatabaseError(error, url);
     });
-    if (await mayOwnSchema(databaseUrl)) {
+    if (await mayOwnSchema(url)) {
       logger.warn('the login of DATABASE_URL may change the schema; servers need one in role plumbline_worker alone');
     }
-    const installation = givenInstallation(databaseUrl);
+    const installation = givenInstallation(url);
     const { opsUrl, listeners } = await compose(
       { config, databaseUrl, installation, roles, logger, keys: undefined, stopSignal },
       started,

@@ -20,15 +20,15 @@ const USAGE =
 await runCommand(async function setUp() {
   const given = readConfig(process.env, { isTerminal: process.stdout.isTTY });
   const config = requireServerConfig(given, new Set());
-  const { databaseUrl, logFormat } = config;
-  await migrate(databaseUrl).catch((error: unknown) => {
-    throw explainDatabaseError(error, databaseUrl);
+  const { statementUrl: url, logFormat } = config;
+  await migrate(url).catch((error: unknown) => {
+    throw explainDatabaseError(error, url);
   });
-  const installation = ownInstallation(databaseUrl);
+  const installation = ownInstallation(url);
   await installation.haveLog(config, createLogger({ format: logFormat, level: 'warn', stream: destination(2) }));
-  const sql = connect(databaseUrl, { applicationName: 'plumbline set-up', maxConnections: 1 });
+  const sql = connect(url, { applicationName: 'plumbline set-up', maxConnections: 1, pooler: 'any' });
   try {
-    const kinds = await openKinds({ config, databaseUrl, sql, topicAdmin: undefined }, installation);
+    const kinds = await openKinds({ config, databaseUrl: url, sql, topicAdmin: undefined }, installation);
     await installation.haveObjectLimit(config.limits.tenantObjects);
     process.stdout.write(`the schema is current; ${kinds.all.length} kinds are registered\n`);
   } finally {

@@ -44,7 +44,10 @@ describeKafka('a tenant whose log is in Kafka', () => {
       await addWidget('acme', 'old');
       await removeWidget('acme', 'old');
       await requestDeletion('acme');
-      expect(await blocked('acme')).toMatchObject({ reason: 'EventsUnpublished' });
+      await vi.waitFor(
+        async () => expect(await blocked('acme')).toMatchObject({ reason: 'EventsUnpublished' }),
+        PATIENCE,
+      );
       await kafka.node(1).start();
       await untilGone('acme');
       await watcher.until(({ type }) => type === 'DELETED');
@@ -75,10 +78,8 @@ describeKafka('a tenant whose log is in Kafka', () => {
       await addWidget('globex', 'lost');
       await removeWidget('globex', 'lost');
       await requestDeletion('globex');
-      expect(await blocked('globex')).toMatchObject({
-        reason: 'EventsUnpublished',
-        message: expect.stringContaining(PURGE),
-      });
+      const unpublished = { reason: 'EventsUnpublished', message: expect.stringContaining(PURGE) };
+      await vi.waitFor(async () => expect(await blocked('globex')).toMatchObject(unpublished), PATIENCE);
       const body = { metadata: { annotations: { [PURGE]: 'true' } } };
       expect((await admin.patch(`${TENANTS}/globex`, body)).status).toBe(200);
       await vi.waitFor(

@@ -46,7 +46,7 @@ export async function startLocalServer(
   const { opsUrl, listeners } = await compose(
     {
       config,
-      databaseUrl: database.url,
+      databaseUrl: config.databaseUrl,
       installation: ownInstallation(database.url),
       roles: new Set(PROCESS_ROLES),
       logger,

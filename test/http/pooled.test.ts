@@ -8,18 +8,22 @@ import { watchGroupsSuite } from '#test/http/watch-groups/suite.ts';
 import { isEverywhere } from '#test/support/everywhere.ts';
 import { noPgBouncer, type PgBouncer, startPgBouncer } from '#test/support/pgbouncer.ts';
 
-describe.skipIf(noPgBouncer ?? !isEverywhere)('through PgBouncer in transaction mode', () => {
+describe.skipIf(noPgBouncer ?? !isEverywhere).each([
+  ['with the database itself beside it', (databaseUrl: string) => databaseUrl],
+  ['alone', () => 'none'],
+] as const)('through PgBouncer in transaction mode, %s', (_name, directUrl) => {
+  const use = (): (() => Promise<LocalServer>) => usePooled(directUrl);
   describe('the resource API', () => {
-    const started = usePooled();
+    const started = use();
     resourceApiSuite(async () => (await started()).targets.public);
   });
   // What the one suite leaves in the tenant that all share, the other would see.
-  describe('watch', () => watchSuite(usePooled()));
-  describe('watch groups', () => watchGroupsSuite(usePooled()));
+  describe('watch', () => watchSuite(use()));
+  describe('watch groups', () => watchGroupsSuite(use()));
 });
 
 /** The same one each time, until the end of the describe block. */
-function usePooled(): () => Promise<LocalServer> {
+function usePooled(directUrl: (databaseUrl: string) => string): () => Promise<LocalServer> {
   let pooler: PgBouncer | undefined;
   let starting: Promise<LocalServer> | undefined;
   afterAll(async () => {
@@ -29,6 +33,6 @@ function usePooled(): () => Promise<LocalServer> {
   return () =>
     (starting ??= startLocalServer(async (databaseUrl) => {
       pooler = await startPgBouncer(databaseUrl);
-      return { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: databaseUrl };
+      return { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: directUrl(databaseUrl) };
     }));
 }

@@ -101,6 +101,9 @@ describe(`writes under trouble (PLUMBLINE_TEST_SEED=${seed})`, () => {
     const followers = SELECTORS.map((selector) => follow(selector, lifetime.signal));
     const written = write(random.fork(), writing.signal);
     for (let count = 0; count < TROUBLES; count += 1) await makeTrouble(random);
+    // Where they come back slowly, a trouble may have met none of them: the last one meets who follows.
+    await expect.poll(() => followers.every(({ told }) => told.size > 0), { timeout: 30_000 }).toBe(true);
+    await server.retireCursorKeys();
     writing.abort();
     const writes = await written;
     const viewer = clientWith(server.baseUrl, `Bearer ${token}`);

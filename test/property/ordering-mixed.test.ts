@@ -28,6 +28,10 @@ describe.skipIf(noPgBouncer ?? !isEverywhere)('in a mixed deployment', { timeout
     await expectOrder('through PgBouncer', mixed());
   });
 
+  test('so it is through PgBouncer alone, where nobody is told of anything', async () => {
+    await expectOrder('through PgBouncer alone', mixed({ isPoolerAlone: true }));
+  });
+
   test.skipIf(noWorkerd)(
     'so it is with workerd among them, which publishes when it is kicked and by cron',
     async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { destination, pino } from 'pino';
 import type { TestProject } from 'vitest/node';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { isPooledRun, startPoolerOfRun } from '#test/support/pooler-of-run.ts';
 import { makeOwnFolder, removeLeftovers } from '#test/support/leftovers.ts';
 
 const FOLDER_PREFIX = 'plumbline-test-run-';
@@ -16,6 +17,7 @@ interface SharedServer {
   readonly server: Promise<EmbeddedPostgres>;
   readonly folder: string;
   users: number;
+  pooler?: ReturnType<typeof startPoolerOfRun>;
 }
 
 declare global {
@@ -28,10 +30,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const opened = await globalThis.plumblineTestPostgres;
   opened.users++;
   const { url } = await opened.server;
+  if (isPooledRun) opened.pooler ??= startPoolerOfRun(url);
+  await opened.pooler;
   project.provide('postgresAdminUrl', url);
 
   return async function teardown() {
     if (--opened.users > 0) return;
+    await (await opened.pooler)?.stop();
     await (await opened.server).stop();
     await rm(opened.folder, { recursive: true });
   };

@@ -57,7 +57,7 @@ function testDatabase(adminUrl: string, name: string): TestDatabase {
 }
 
 /** Test files run in several processes: the lock lets one make the template, and its name says that it is complete. */
-async function ensureTemplate(sql: postgres.Sql, adminUrl: string): Promise<void> {
+export async function ensureTemplate(sql: postgres.Sql, adminUrl: string): Promise<void> {
   await sql`select pg_advisory_lock(hashtextextended(${TEMPLATE}, 0))`;
   const [existing] = await sql`select from pg_database where datname = ${TEMPLATE}`;
   if (!existing) {

@@ -9,17 +9,17 @@
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { postgresOutbox } from '#adapters/postgres/outbox.ts';
-import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
 import { databaseAccess } from '#infra/local/database-access.ts';
+import { databaseAddresses } from '#infra/local/database-variables.ts';
 import type { KafkaPublishing } from '#test/support/kafka-publishing.ts';
 import { type Step, withSteps } from '#test/support/publisher-steps.ts';
 
 const [, , databaseUrl = '', mode = 'resident', brokers] = process.argv;
-const directUrl = process.env['DATABASE_DIRECT_URL'] ?? databaseUrl;
-const access = databaseAccess({ poolerUrl: directUrl === databaseUrl ? undefined : databaseUrl }, directUrl);
+const { DATABASE_DIRECT_URL } = process.env;
+const access = databaseAccess(databaseAddresses({ DATABASE_URL: databaseUrl, DATABASE_DIRECT_URL }));
 const sql = access.open({
   applicationName: 'plumbline test publisher',
   maxConnections: 4,
@@ -80,7 +80,7 @@ async function publishResidently(): Promise<void> {
   await runResidentPublisher(
     {
       outbox,
-      sleep: postgresWriterSleep({ role: 'publisher', databaseUrl: directUrl, sql, signal }),
+      sleep: access.sleepOf({ role: 'publisher', sql, signal }),
       onError: ignore,
       onStreamError: ignore,
     },

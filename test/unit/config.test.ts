@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Config, maskDatabaseUrl, readConfig } from '#infra/local/config.ts';
+import { type Config, readConfig } from '#infra/local/config.ts';
+import { maskDatabaseUrl, statementUrl } from '#infra/local/database-variables.ts';
 
 const onTerminal = { isTerminal: true };
 
@@ -166,6 +167,35 @@ describe('readConfig()', () => {
     expect(complaintsAbout({ OPS_PORT: '8080', LOG_LEVEL: 'loud' })).toEqual([
       'LOG_LEVEL is "loud"; allowed: trace, debug, info, warn, error, fatal, silent',
       'PORT, CONTROLLER_PORT, OPS_PORT are 8080, 8081, 8080; allowed: three that differ, or 0',
+    ]);
+  });
+});
+
+describe('the addresses of the database', () => {
+  const DATABASE_URL = 'postgres://pooler/plumbline';
+  const DIRECT = 'postgres://database/plumbline';
+
+  test.each([
+    [{ DATABASE_URL }, { databaseUrl: DATABASE_URL, poolerUrl: undefined }, DATABASE_URL],
+    [{ DATABASE_URL, DATABASE_DIRECT_URL: DIRECT }, { databaseUrl: DIRECT, poolerUrl: DATABASE_URL }, DIRECT],
+    [{ DATABASE_URL, DATABASE_DIRECT_URL: 'none' }, { databaseUrl: undefined, poolerUrl: DATABASE_URL }, DATABASE_URL],
+    [{}, { databaseUrl: undefined, poolerUrl: undefined }, undefined],
+  ])('of %j', (variables, addresses, forStatements) => {
+    const config = readConfig(variables, onTerminal);
+    expect(config).toMatchObject(addresses);
+    expect(statementUrl(config)).toBe(forStatements);
+  });
+
+  test('are told when they are wrong, and what is allowed', () => {
+    expect(complaintsAbout({ DATABASE_DIRECT_URL: 'none' })).toEqual([
+      'DATABASE_URL is not set; beside DATABASE_DIRECT_URL it names the pooler',
+    ]);
+    expect(complaintsAbout({ DATABASE_URL: 'none' })).toEqual([
+      'DATABASE_URL is "none"; allowed: postgres://user:password@host:port/database',
+    ]);
+    expect(complaintsAbout({ DATABASE_URL, DATABASE_DIRECT_URL: 'no' })).toEqual([
+      'DATABASE_DIRECT_URL is "no"; allowed: postgres://user:password@host:port/database, or none where only the pooler of ' +
+        'DATABASE_URL can be reached',
     ]);
   });
 });

@@ -1,9 +1,12 @@
 /** What is peculiar to workerd: who works when nobody stays, and what a start refuses. */
 
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { clientOf } from '#test/http/client.ts';
@@ -141,13 +144,28 @@ describe.skipIf(noWorkerd)('a worker', () => {
     expect(said).toContain('KAFKA_CLIENT_CERT_FILE is set, and sockets of workerd send no client certificate');
   });
 
+  test('is deployed as wrangler.jsonc has it: by a dry run, with all its bindings', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'plumbline-deploy-'));
+    const args = ['deploy', '--dry-run', '--config=infra/cloudflare/wrangler.jsonc', `--outdir=${folder}`];
+    const { stdout } = await promisify(execFile)(process.execPath, [wranglerProgram(), ...args], {
+      env: { ...process.env, NO_COLOR: '1', WRANGLER_SEND_METRICS: 'false' },
+    });
+    for (const binding of ['env.WATCH_SHARD', 'env.BACKGROUND', 'env.KAFKA_RELAY', 'env.HYPERDRIVE'])
+      expect(stdout).toContain(binding);
+    expect(await readdir(folder)).toContain('worker.js');
+    await rm(folder, { recursive: true });
+  });
+
+  function wranglerProgram(): string {
+    return join(createRequire(import.meta.url).resolve('wrangler/package.json'), '../bin/wrangler.js');
+  }
+
   /** What wrangler says of a worker that has these variables alone. */
   async function startBare(variables: readonly string[]): Promise<string> {
-    const wrangler = createRequire(import.meta.url).resolve('wrangler/package.json');
     const child = spawn(
       process.execPath,
       [
-        join(wrangler, '../bin/wrangler.js'),
+        wranglerProgram(),
         'dev',
         '--config=infra/cloudflare/wrangler.jsonc',
         '--ip=127.0.0.1',

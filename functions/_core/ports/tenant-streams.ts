@@ -17,6 +17,7 @@ export interface TenantStream {
   /** Of the topic, as it was last set. */
   readonly retentionMs: number | undefined;
   readonly retentionBytes: number | undefined;
+  readonly openedAt: Date;
   /** No event will be added after those that are captured. */
   readonly isClosed: boolean;
   /** Its last event is in the log since then. */

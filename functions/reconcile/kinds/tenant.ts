@@ -14,13 +14,15 @@ import { streamReadiness } from '#functions/reconcile/kinds/stream-readiness.ts'
 
 export interface TenantDeps {
   readonly streams: TenantStreams;
-  /** How long watchers that were away have to come back and read the end of a deleted tenant. */
+  /** How long watchers that were away have to come back and read the end of a deleted tenant, and those of all to find it. */
   readonly graceMs: number;
 }
 
 /** Gives up what the log does not take, so that the tenant can go: "true". */
 export const PURGE = 'plumbline.dev/purge-unpublished-events';
 
+/** Streams are looked for every two seconds, also where nobody is told of new ones. A closed one is not found any more. */
+const FOUND_WITHIN_MS = 3_000;
 const DRAIN_LOOK_MS = 500;
 /** A topic that is not there is looked for so often beside the notifications. */
 const TOPIC_LOOK_MS = 5_000;
@@ -61,12 +63,24 @@ async function finalize(deps: TenantDeps, ctx: Context): Promise<FinalizeResult>
     const counts = [...objects].map(([kind, count]) => `${count} ${kind}`).join(', ');
     return blocked('ObjectsRemain', `waits until nothing is left in the tenant: ${counts}`);
   }
+  const unfoundMs = await unfoundFor(deps, ctx);
+  if (unfoundMs > 0) {
+    return blocked('WatchersFind', 'watchers over all tenants have a moment to find it', unfoundMs + 10);
+  }
   if (!(await ctx.act('close the stream', () => deps.streams.close(name)))) {
     return blocked('ObjectsRemain', 'an object was made in the tenant at this moment', DRAIN_LOOK_MS);
   }
   const stream = await look(deps, ctx);
   if (!stream || stream.isRemoved) return { finalized: true };
   return removeStream(deps, ctx, stream);
+}
+
+/** For how long its stream must stay open still, so that whoever looks for new ones, told or not, has seen it. */
+async function unfoundFor(deps: TenantDeps, ctx: Context): Promise<number> {
+  if (deps.graceMs === 0) return 0;
+  const stream = await look(deps, ctx);
+  if (!stream || stream.isClosed) return 0;
+  return stream.openedAt.getTime() + Math.min(deps.graceMs, FOUND_WITHIN_MS) - Date.now();
 }
 
 async function removeStream(deps: TenantDeps, ctx: Context, stream: TenantStream): Promise<FinalizeResult> {

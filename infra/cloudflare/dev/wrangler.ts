@@ -4,8 +4,9 @@ import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Logger } from 'pino';
+import { logWorkerLine } from '#infra/cloudflare/dev/worker-lines.ts';
 import type { Config } from '#infra/local/config.ts';
 import type { KafkaConfig } from '#infra/local/kafka-variables.ts';
 import { openPrivateDirectory, writePrivateFile } from '#infra/local/data-directory.ts';
@@ -14,6 +15,7 @@ import { StartError } from '#infra/local/start-error.ts';
 const CONFIGURATION = resolve(import.meta.dirname, '../wrangler.jsonc');
 const WORKER = resolve(import.meta.dirname, '../worker.ts');
 const INSTALLATION = resolve(import.meta.dirname, '../installation.ts');
+const END_WITH_PARENT = pathToFileURL(resolve(import.meta.dirname, 'end-with-parent.ts')).href;
 const READY = /Ready on (http:\/\/\S+)/;
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -56,6 +58,8 @@ export async function startWrangler({
   const child = spawn(
     process.execPath,
     [
+      // Both of wrangler's processes get it.
+      `--import=${END_WITH_PARENT}`,
       program(),
       'dev',
       entry,
@@ -68,7 +72,7 @@ export async function startWrangler({
       '--show-interactive-dev-session=false',
     ],
     {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
       env: {
         ...process.env,
         CLOUDFLARE_HYPERDRIVE_LOCAL_CONNECTION_STRING_HYPERDRIVE: pooledUrl,
@@ -104,7 +108,7 @@ export async function startWrangler({
     if (lines.length > KEPT_LINES) lines.shift();
     const found = READY.exec(line)?.[1];
     if (found) onReady(found);
-    logger.debug({ component: 'wrangler' }, line);
+    logWorkerLine(line, logger);
   }
 
   async function stop(): Promise<void> {

@@ -54,13 +54,15 @@ export function twoInstances(env: Readonly<Record<string, string>> = {}): Deploy
 export interface MixedOptions {
   /** Takes the place of one of the two servers: workerd, which publishes when it is kicked and by cron. @default false */
   readonly withEdge?: boolean;
+  /** Nothing but the pooler can be reached: whoever would be told looks by itself. @default false */
+  readonly isPoolerAlone?: boolean;
 }
 
 /**
  * Two servers that do not publish, a resident publisher and two scheduled ones, all of them behind PgBouncer in transaction
  * mode, but for workerd, which has a pooler of its own.
  */
-export function mixed({ withEdge = false }: MixedOptions = {}): Deploy {
+export function mixed({ withEdge = false, isPoolerAlone = false }: MixedOptions = {}): Deploy {
   return async (databaseUrl, sql) => {
     const stops: (() => Promise<unknown>)[] = [];
     let publishedAtEdge = 0;
@@ -87,7 +89,7 @@ export function mixed({ withEdge = false }: MixedOptions = {}): Deploy {
       await postgresRetention(sql).prepare();
       const pooler = await startPgBouncer(databaseUrl);
       stops.push(() => pooler.stop());
-      const directUrl = await createServerLogin(databaseUrl);
+      const directUrl = isPoolerAlone ? 'none' : await createServerLogin(databaseUrl);
       const pooled = { ...env, DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: directUrl };
       const token = (grant: Parameters<Target['token']>[0]): Promise<string> => issuer.issue(grant);
 

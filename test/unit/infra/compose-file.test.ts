@@ -55,7 +55,7 @@ test.each(servers)(
   (_name, service) => {
     const config = requireServerConfig(configOf(service), parseServeArguments(service.command));
     expect(config.kafka?.brokers).toEqual(['kafka:9092']);
-    expect(new URL(config.databaseUrl).username).toBe('plumbline_app');
+    expect(new URL(config.statementUrl).username).toBe('plumbline_app');
   },
 );
 

@@ -77,7 +77,7 @@ test('a stream that is destroyed breaks, with whatever was not sent', async () =
   const { sink, reader, events } = openReader();
   sink.write(bytesOf('one'));
   sink.destroy();
-  await expect(reader.read()).rejects.toThrow('broken off');
+  await expect(reader.read()).rejects.toThrow('did not read was cut off');
   expect(events.onClose).toHaveBeenCalledOnce();
 });
 
