@@ -19,6 +19,11 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 export interface ConnectOptions extends ConnectionOptions {
   /** @default 10 */
   readonly maxConnections?: number;
+  /**
+   * All statements go over one connection, one behind the other, and none waits for the answer of another to be sent: for
+   * the pool of one request, where to connect takes longer than all its statements. @default false
+   */
+  readonly isPipelined?: boolean;
   /** Takes the place of LISTEN, which does not work behind a transaction pooler. @default the connection's own */
   readonly listen?: Sql['listen'] | undefined;
 }
@@ -27,10 +32,14 @@ export interface ConnectOptions extends ConnectionOptions {
 const PATIENCE_MS = 3_000;
 
 /** Opens a pool; connections are made when needed. Whoever opens it ends it. */
-export function connect(databaseUrl: string, { maxConnections = 10, listen, ...options }: ConnectOptions): Sql {
+export function connect(
+  databaseUrl: string,
+  { maxConnections = 10, isPipelined, listen, ...options }: ConnectOptions,
+): Sql {
   const open = (onClose: () => void): Sql => openConnection(databaseUrl, options, onClose);
   const pool = createPool(open, {
     maxConnections,
+    isPipelined,
     listen,
     patienceMs: options.statementTimeoutMs === undefined ? undefined : PATIENCE_MS,
   });

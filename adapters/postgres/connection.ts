@@ -26,9 +26,9 @@ export interface ConnectionOptions {
   readonly statementTimeoutMs?: number;
   /**
    * Through a transaction pooler: one that prepares statements in the sessions it lends (Hyperdrive, PgBouncer from 1.21
-   * on), or any, which costs a statement with parameters up to two more round trips. Sessions change between transactions,
-   * so none is asked for a state: the login has its role and its parameters as defaults (see pooled-login.ts), and a pool
-   * of the role `plumbline_server` takes it for each statement; `settings` are for connections of one's own. @default none
+   * on), or any, which has each statement planned anew. Sessions change between transactions, so none is asked for a
+   * state: the login has its role and its parameters as defaults (see pooled-login.ts), and a pool of the role
+   * `plumbline_server` takes it for each statement; `settings` are for connections of one's own. @default none
    */
   readonly pooler?: 'preparing' | 'any';
   /** Parameters of the server, which outrank those that the database and the login have. */

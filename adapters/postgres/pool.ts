@@ -1,6 +1,7 @@
 /**
  * A pool of connections that are never used again once they have closed, with one statement at a time on each, so that a
- * short one never waits behind a long one. While the server is away every statement is told at once.
+ * short one never waits behind a long one; unless the pool is one request's, see `isPipelined`. While the server is away
+ * every statement is told at once.
  *
  * The driver's own pool uses broken connections again (see `connection.ts`), pauses for up to 20 s before it does, and
  * keeps whoever waits for one without a limit. Of the driver this needs one thing that it does not document: a query
@@ -10,17 +11,20 @@
 import { connectionError } from '#adapters/postgres/connection-error.ts';
 import type { Sql } from '#adapters/postgres/connection.ts';
 import { type FramedQuery, runFramed } from '#adapters/postgres/framed-query.ts';
+import { isStatement, sendAtOnce, type Statement } from '#adapters/postgres/one-flight.ts';
 
 export interface PoolOptions {
   readonly maxConnections: number;
   /** How long a statement waits for a connection. Absent: for ever. */
   readonly patienceMs: number | undefined;
+  /** See `connect`. */
+  readonly isPipelined?: boolean | undefined;
   /** In place of the driver's own. */
   readonly listen?: Sql['listen'] | undefined;
 }
 
 /** A statement of the driver. */
-interface Query extends FramedQuery {
+interface Query extends FramedQuery, Statement {
   handler: (query: Query) => void;
 }
 
@@ -52,7 +56,7 @@ const REFUSED: readonly PropertyKey[] = ['begin', 'reserve', 'subscribe', 'file'
 /** @param open makes a connection; its argument is to be called once it has closed. */
 export function createPool(
   open: (onClose: () => void) => Sql,
-  { maxConnections, patienceMs, listen }: PoolOptions,
+  { maxConnections, patienceMs, isPipelined = false, listen }: PoolOptions,
 ): Sql {
   const connections = new Set<Connection>();
   // The last one used first: its plans are warm, and the others may rest.
@@ -81,9 +85,10 @@ export function createPool(
     return pool;
 
     function routed(built: unknown): unknown {
-      if (!(built instanceof Promise)) return built;
+      if (!isStatement(built)) return built;
       const query = built as Query;
       query.handler = dispatch;
+      sendAtOnce(query);
       if (beginning !== undefined) query.beginning = beginning;
       return query;
     }
@@ -91,7 +96,8 @@ export function createPool(
 
   function dispatch(query: Query): void {
     if (isEnded) return query.reject(connectionError('CONNECTION_ENDED', 'the pool has ended'));
-    const connection = idle.pop() ?? (connections.size < maxConnections ? openOne() : undefined);
+    const [first] = isPipelined ? connections : [];
+    const connection = first ?? idle.pop() ?? (connections.size < maxConnections ? openOne() : undefined);
     if (connection) run(connection, query);
     else wait(query);
   }
@@ -116,7 +122,7 @@ export function createPool(
   function goOn(connection: Connection): void {
     const next = nextWaiting();
     if (next) run(connection, next);
-    else idle.push(connection);
+    else if (!isPipelined) idle.push(connection);
   }
 
   function drop(connection: Connection): void {

@@ -9,6 +9,7 @@
 import { originOf, type Sql } from '#adapters/postgres/client.ts';
 import { createTurns, type TurnsOptions } from '#adapters/postgres/turns.ts';
 import { connectionError } from '#adapters/postgres/connection-error.ts';
+import { isStatement, sendAtOnce } from '#adapters/postgres/one-flight.ts';
 import { type ConnectionOptions, openConnection } from '#adapters/postgres/connection.ts';
 
 /** One connection, made when it is first used. */
@@ -32,7 +33,9 @@ export function openSession(databaseUrl: string, { onLost, ...options }: Session
   const sql = new Proxy(connection, {
     apply(target, _self, args: Parameters<Sql>): unknown {
       if (isLost) throw sessionLost();
-      return Reflect.apply(target, undefined, args);
+      const built: unknown = Reflect.apply(target, undefined, args);
+      if (isStatement(built)) sendAtOnce(built);
+      return built;
     },
     get(target, name): unknown {
       if (isLost && name === 'unsafe') throw sessionLost();

@@ -83,8 +83,8 @@ async function prepareDatabase(config: Config, databaseUrl: string, logger: Logg
   await installation.haveObjectLimit(config.limits.tenantObjects);
   return withSession(databaseUrl, { applicationName: 'plumbline edge start' }, async (sql) => {
     await openKinds({ config, databaseUrl, sql, topicAdmin: undefined }, installation);
-    const url = new URL(databaseUrl);
-    const login = { name: `${url.pathname.slice(1)}_edge`, password: randomBytes(18).toString('hex') };
+    const url = new URL(config.poolerUrl ?? databaseUrl);
+    const login = { name: `${new URL(databaseUrl).pathname.slice(1)}_edge`, password: randomBytes(18).toString('hex') };
     await makePooledLogin(sql, login);
     url.username = login.name;
     url.password = login.password;

@@ -1,4 +1,4 @@
-/** The resource API in a worker: it holds no state, so each request has its own connections, through the pooler. */
+/** The resource API in a worker: it holds no state, so each request has its own connection, through the pooler. */
 
 import type { MiddlewareHandler } from 'hono';
 import { every } from 'hono/combine';
@@ -22,8 +22,6 @@ import { freshKnowledge, knownLimits } from '#infra/cloudflare/knowledge.ts';
 import { defaultLimits } from '#infra/local/limits.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** Of the six that an invocation may have open; lists at the log's head and dry runs take one more. */
-const MOST_CONNECTIONS = 3;
 
 const LIMITS = defaultLimits(edge.config.limits);
 /** Of this isolate. */
@@ -42,7 +40,8 @@ export async function answerResourceRequest(request: Request, options: ResourceA
   const sql = connect(edge.databaseUrl(), {
     applicationName: 'plumbline edge api',
     pooler: 'preparing',
-    maxConnections: MOST_CONNECTIONS,
+    // Of the six that an invocation may have open. A dry run takes one more.
+    isPipelined: true,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   try {

@@ -3,12 +3,10 @@
  * deletions of objects of 1 KB, by as many callers at once, over as many connections as the API has.
  */
 
-import { Agent, request } from 'node:http';
-import { text } from 'node:stream/consumers';
-
 import { connect } from '#adapters/postgres/client.ts';
 import { resourceWrites } from '#adapters/postgres/resource-writes.ts';
 import type { ResourceWrites } from '#core/ports/resources.ts';
+import { createHttpCaller, type HttpCaller } from '#test/bench/http-caller.ts';
 import { type Instance, PAD, published, TENANT } from '#test/bench/instance.ts';
 import { type Finding, median, rate } from '#test/bench/report.ts';
 
@@ -33,8 +31,8 @@ export async function benchApiWrites(instance: Instance): Promise<readonly Findi
     maxConnections: CONNECTIONS,
     role: 'plumbline_server',
   });
-  const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
-  const sides = { bare: bareSide(resourceWrites(sql)), http: httpSide(instance, agent) };
+  const caller = createHttpCaller(instance, CALLERS);
+  const sides = { bare: bareSide(resourceWrites(sql)), http: httpSide(caller) };
   const rates: Record<'bare' | 'http', Record<keyof Side, number[]>> = {
     bare: { create: [], replace: [], remove: [] },
     http: { create: [], replace: [], remove: [] },
@@ -51,7 +49,7 @@ export async function benchApiWrites(instance: Instance): Promise<readonly Findi
       }
     }
   } finally {
-    agent.destroy();
+    caller.close();
     await sql.end();
   }
   return VERBS.map((verb) => finding(verb, median(rates.http[verb]), median(rates.bare[verb])));
@@ -103,7 +101,7 @@ function bareSide(writes: ResourceWrites): Side {
   };
 }
 
-function httpSide({ url, headers }: Instance, agent: Agent): Side {
+function httpSide({ send }: HttpCaller): Side {
   const path = `/apis/example.dev/v1/namespaces/${TENANT}/widgets`;
   return {
     async create(name) {
@@ -114,19 +112,4 @@ function httpSide({ url, headers }: Instance, agent: Agent): Side {
       send('PUT', `${path}/${name}`, { metadata: { name, resourceVersion }, spec: { size: 1, pad: PAD } }),
     remove: (name) => send('DELETE', `${path}/${name}`),
   };
-
-  /** Over node:http: fetch takes a third of the processor more for itself. */
-  function send(method: string, target: string, body?: object): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const outgoing = request(url + target, { method, agent, headers });
-      outgoing.on('error', reject);
-      outgoing.on('response', (response) => {
-        text(response).then((answer) => {
-          if ((response.statusCode ?? 0) < 300) resolve(answer);
-          else reject(new Error(`${method} ${target} answered ${response.statusCode}: ${answer}`));
-        }, reject);
-      });
-      outgoing.end(body && JSON.stringify(body));
-    });
-  }
 }

@@ -10,9 +10,9 @@ const WARM_UP = 500;
 
 export async function benchIdle(instance: Instance): Promise<readonly Finding[]> {
   // The first watchers pay for code and pools.
-  const warm = await open(instance, WARM_UP);
+  const warm = await openWatchers(instance, WARM_UP);
   const before = await residentBytes(instance.pid);
-  const streams = await open(instance, WATCHERS);
+  const streams = await openWatchers(instance, WATCHERS);
   await new Promise((resolve) => setTimeout(resolve, 20_000));
   const after = await residentBytes(instance.pid);
   for (const stream of [...warm, ...streams]) stream.close();
@@ -27,7 +27,8 @@ export async function benchIdle(instance: Instance): Promise<readonly Finding[]>
   ];
 }
 
-async function open({ url, headers }: Instance, count: number): Promise<readonly RawStream[]> {
+/** That read and want nothing. */
+export async function openWatchers({ url, headers }: Instance, count: number): Promise<readonly RawStream[]> {
   const streams: RawStream[] = [];
   while (streams.length < count) {
     const batch = Math.min(AT_ONCE, count - streams.length);

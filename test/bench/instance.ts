@@ -34,6 +34,8 @@ export interface InstanceOptions {
   readonly kafkaBrokers?: readonly string[] | undefined;
   /** Of an instance that runs: this one is its second server. @default a database of its own */
   readonly databaseUrl?: string;
+  /** Of package.json, which starts it. @default start */
+  readonly script?: 'start' | 'edge';
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -45,7 +47,12 @@ const WITHOUT_LIMITS = {
   MAX_WATCHERS: '999999999',
 };
 
-export async function startInstance({ kafkaBrokers, databaseUrl, env: more }: InstanceOptions = {}): Promise<Instance> {
+export async function startInstance({
+  kafkaBrokers,
+  databaseUrl,
+  script = 'start',
+  env: more,
+}: InstanceOptions = {}): Promise<Instance> {
   const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-bench-'));
   const env = {
     DATA_DIR: dataDir,
@@ -56,19 +63,12 @@ export async function startInstance({ kafkaBrokers, databaseUrl, env: more }: In
     ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
     ...(kafkaBrokers && { EVENT_LOG: 'kafka', KAFKA_BROKERS: kafkaBrokers.join(',') }),
   };
-  let running = await launch(env, '0');
+  let running = await launch(script, env, '0');
   const { publicUrl } = running;
   const read = (role: string): Promise<string> => readToken(dataDir, role);
   const [admin, editor, viewer] = await Promise.all([read('admin'), read('editor'), read('viewer')]);
   const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' };
-  if (databaseUrl === undefined) {
-    await create(`${publicUrl}/apis/plumbline.dev/v1/tenants`, headers, {
-      apiVersion: 'plumbline.dev/v1',
-      kind: 'Tenant',
-      metadata: { name: TENANT },
-      spec: {},
-    });
-  }
+  await haveTenant(publicUrl, headers);
   return {
     log: kafkaBrokers ? 'kafka' : 'postgres',
     url: publicUrl,
@@ -85,7 +85,7 @@ export async function startInstance({ kafkaBrokers, databaseUrl, env: more }: In
     },
     async restart(): Promise<void> {
       await end(running);
-      running = await launch(env, new URL(publicUrl).port);
+      running = await launch(script, env, new URL(publicUrl).port);
     },
     async stop(): Promise<void> {
       await end(running);
@@ -106,8 +106,12 @@ interface Running {
 }
 
 /** As `npm start` does; resolves when it is ready. */
-async function launch(env: Readonly<Record<string, string>> & { DATA_DIR: string }, port: string): Promise<Running> {
-  const [program = '', ...args] = packageJson.scripts.start.replace(/^exec node /, '').split(' ');
+async function launch(
+  script: 'start' | 'edge',
+  env: Readonly<Record<string, string>> & { DATA_DIR: string },
+  port: string,
+): Promise<Running> {
+  const [program = '', ...args] = packageJson.scripts[script].replace(/^exec node /, '').split(' ');
   const child = startChild(program, args, { env: { ...env, PORT: port, CONTROLLER_PORT: '0', OPS_PORT: '0' } });
   for (let line = await child.nextLine(); !line?.includes('"msg":"ready"'); line = await child.nextLine()) {
     if (line === undefined) throw new Error(`the instance did not start: ${(await child.exit).errors}`);
@@ -125,9 +129,13 @@ async function end({ child, sql }: Running): Promise<void> {
   await child.exit;
 }
 
-async function create(url: string, headers: Readonly<Record<string, string>>, object: object): Promise<void> {
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(object) });
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
+async function haveTenant(publicUrl: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  const url = `${publicUrl}/apis/plumbline.dev/v1/tenants`;
+  const tenant = { apiVersion: 'plumbline.dev/v1', kind: 'Tenant', metadata: { name: TENANT }, spec: {} };
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(tenant) });
+  // Another server of the same database has made it.
+  const isThere = answer.ok || answer.status === 409;
+  if (!isThere) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
 }
 
 /** Makes `count` widgets `w1` … by SQL. */

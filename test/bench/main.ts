@@ -6,6 +6,7 @@
 import { benchApiWrites } from '#test/bench/api-writes.ts';
 import { benchBulk } from '#test/bench/bulk-transaction.ts';
 import { benchCapture } from '#test/bench/capture.ts';
+import { benchEdge } from '#test/bench/edge.ts';
 import { benchFanOut } from '#test/bench/fan-out.ts';
 import { benchHotTenant } from '#test/bench/hot-tenant.ts';
 import { benchGroups } from '#test/bench/groups.ts';
@@ -41,6 +42,7 @@ const BENCHES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   'object-count': () => onInstance(benchObjectCount),
   'hot-tenant': benchHotTenant,
   reconcile: benchReconcile,
+  edge: benchEdge,
   'publish-kafka': benchPublishKafka,
   'bulk-kafka': () => inKafka(benchBulkInKafka),
   'latency-kafka': () => inKafka(benchLatency),
