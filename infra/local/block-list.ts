@@ -1,19 +1,16 @@
 /** What the programs share that read and change the blocks of tokens. */
 
 import type { Sql } from '#adapters/postgres/client.ts';
-import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { asRole } from '#adapters/postgres/as-role.ts';
 import type { TokenBlock } from '#core/token-block.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { findDatabaseUrl } from '#infra/local/find-database.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { assertOwnSchema } from '#infra/local/own-schema.ts';
 
 /** Works on the list in the database of DATABASE_URL, or of the instance that runs in DATA_DIR. */
 export async function onBlockList<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
   const url = await findDatabaseUrl(readConfig(process.env, { isTerminal: false }));
-  await assertSchemaIsCurrent(url).catch((error: unknown) => {
-    throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
-  });
+  await assertOwnSchema(url);
   return asRole(url, { applicationName: 'plumbline block', role: 'plumbline_migrator' }, work);
 }
 

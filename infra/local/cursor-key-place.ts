@@ -7,11 +7,11 @@ import { fileCursorKeyAdmin, fileCursorKeys } from '#adapters/node/cursor-key-fi
 import { textCursorKeys } from '#adapters/node/cursor-key-text.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { postgresCursorKeyAdmin, postgresCursorKeys } from '#adapters/postgres/cursor-keys.ts';
-import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { withSession } from '#adapters/postgres/session.ts';
 import type { CursorKeyAdmin, CursorKeys } from '#core/ports/cursor-keys.ts';
 import type { Config } from '#infra/local/config.ts';
 import { withDatabase } from '#infra/local/find-database.ts';
+import { assertOwnSchema } from '#infra/local/own-schema.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 export interface CursorKeyDeps {
@@ -51,9 +51,7 @@ export async function onCursorKeys<T>(config: Config, work: (admin: CursorKeyAdm
   }
   if (cursorKeys) return onFile(cursorKeys.file, work);
   return withDatabase(config, async (url) => {
-    await assertSchemaIsCurrent(url).catch((error: unknown) => {
-      throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
-    });
+    await assertOwnSchema(url);
     return withSession(url, { applicationName: 'plumbline cursor keys', pooler: 'any' }, (sql) =>
       work(postgresCursorKeyAdmin(sql, randomBytes)),
     );

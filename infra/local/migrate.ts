@@ -1,8 +1,9 @@
 /** `npm run migrate`: brings the database of DATABASE_URL to this program's schema, and does nothing else. */
 
-import { migrate, SchemaMismatch } from '#adapters/postgres/migrate.ts';
+import { migrate } from '#adapters/postgres/migrate.ts';
 import { readConfig } from '#infra/local/config.ts';
 import { runCommand } from '#infra/local/command.ts';
+import { explainDatabaseError } from '#infra/local/database-error.ts';
 import { statementUrl } from '#infra/local/database-variables.ts';
 import { StartError } from '#infra/local/start-error.ts';
 
@@ -13,7 +14,7 @@ await runCommand(async function migrateDatabase() {
   try {
     await migrate(databaseUrl);
   } catch (error) {
-    throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
+    throw explainDatabaseError(error, databaseUrl);
   }
   process.stdout.write('the schema is current\n');
 });

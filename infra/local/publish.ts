@@ -1,7 +1,6 @@
 /** `npm run publish`: drains the outbox once, for cron. Any number of them, and of resident publishers, may run at once. */
 
 import { destination, pino } from 'pino';
-import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
@@ -11,6 +10,7 @@ import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
 import { findDatabase } from '#infra/local/find-database.ts';
 import { findInstallation } from '#infra/local/installation.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
+import { assertOwnSchema } from '#infra/local/own-schema.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 
 /** Of a run by cron, which comes each minute: what is left then is the next one's. The batch in flight is finished. */
@@ -19,9 +19,7 @@ const BUDGET_MS = 50_000;
 await runCommand(async function publish() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
   const { url, access: openAccess } = await findDatabase(config);
-  await assertSchemaIsCurrent(url).catch((error: unknown) => {
-    throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
-  });
+  await assertOwnSchema(url);
   const access = openAccess();
   await access.check();
   const sql = access.open({

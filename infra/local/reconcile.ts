@@ -7,7 +7,6 @@ import { Registry } from 'prom-client';
 import { destination } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
 import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
-import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
@@ -17,8 +16,8 @@ import { openEventLog } from '#infra/local/event-log.ts';
 import { findDatabase } from '#infra/local/find-database.ts';
 import { findInstallation } from '#infra/local/installation.ts';
 import { openKinds } from '#infra/local/open-kinds.ts';
+import { assertOwnSchema } from '#infra/local/own-schema.ts';
 import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
-import { StartError } from '#infra/local/start-error.ts';
 
 /** Of housekeeping and passes together: the next one of a cron that calls every minute finds the leases free. */
 const BUDGET_MS = 50_000;
@@ -26,9 +25,7 @@ const BUDGET_MS = 50_000;
 await runCommand(async function reconcile() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
   const { url, access: openAccess } = await findDatabase(config);
-  await assertSchemaIsCurrent(url).catch((error: unknown) => {
-    throw error instanceof SchemaMismatch ? new StartError(error.message, { cause: error }) : error;
-  });
+  await assertOwnSchema(url);
   const access = openAccess();
   await access.check();
   const sql = access.open({

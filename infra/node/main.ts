@@ -3,13 +3,12 @@
  * keys, changes no schema, and writes no file: what it needs is in its environment, and `npm run set-up` came first.
  */
 
-import { assertSchemaIsCurrent } from '#adapters/postgres/migrate.ts';
 import { mayOwnSchema } from '#adapters/postgres/schema-owner.ts';
 import { runCommand } from '#infra/local/command.ts';
 import { compose } from '#infra/local/compose.ts';
 import { readConfig } from '#infra/local/config.ts';
-import { explainDatabaseError } from '#infra/local/database-error.ts';
 import { givenInstallation } from '#infra/local/installation.ts';
+import { assertOwnSchema } from '#infra/local/own-schema.ts';
 import { runUntilStopped } from '#infra/local/run-until-stopped.ts';
 import { parseServeArguments, requireServerConfig, SERVE_USAGE } from '#infra/node/arguments.ts';
 
@@ -18,9 +17,7 @@ await runCommand(async function serve() {
   const config = requireServerConfig(readConfig(process.env, { isTerminal: process.stdout.isTTY }), roles);
   const { databaseUrl, statementUrl: url } = config;
   await runUntilStopped(config, async ({ logger, started, stopSignal }) => {
-    await assertSchemaIsCurrent(url).catch((error: unknown) => {
-      throw explainDatabaseError(error, url);
-    });
+    await assertOwnSchema(url);
     if (await mayOwnSchema(url)) {
       logger.warn('the login of DATABASE_URL may change the schema; servers need one in role plumbline_worker alone');
     }
