@@ -2,14 +2,14 @@
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { unstable_readConfig } from 'wrangler';
 import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
 import { withSession } from '#adapters/postgres/session.ts';
+import { wranglerProgram } from '#infra/cloudflare/dev/wrangler.ts';
 import { bundleFunction, FUNCTIONS } from '#test/support/function-bundle.ts';
 import type { Instance } from '#test/bench/instance.ts';
 import { type RawWorkerdOptions, startRawWorkerd } from '#test/bench/raw-workerd.ts';
@@ -123,10 +123,8 @@ async function workerOptions(databaseUrl: string): Promise<RawWorkerdOptions> {
 
 async function bundledWorker(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'plumbline-bundle-'));
-  const manifest = createRequire(import.meta.url).resolve('wrangler/package.json');
-  const wrangler = join(dirname(manifest), 'bin/wrangler.js');
   const options = ['deploy', '--dry-run', `--outdir=${directory}`, `--config=${CONFIGURATION}`];
-  await promisify(execFile)(process.execPath, [wrangler, ...options], {
+  await promisify(execFile)(process.execPath, [wranglerProgram(), ...options], {
     env: { ...process.env, WRANGLER_SEND_METRICS: 'false' },
   });
   const script = await readFile(join(directory, 'worker.js'), 'utf8');

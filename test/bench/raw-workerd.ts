@@ -3,11 +3,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { workerdProgram } from '#test/workerd/workerd-program.ts';
 
 export interface RawWorkerdOptions {
   /** An ES module whose default export answers. */
@@ -36,7 +36,7 @@ export async function startRawWorkerd(options: RawWorkerdOptions): Promise<RawWo
   await writeFile(join(directory, 'worker.js'), options.script);
   await writeFile(join(directory, 'config.capnp'), configuration(options));
   const startedAtMs = performance.now();
-  const child = spawn(program(), ['serve', '--experimental', '--control-fd=3', 'config.capnp'], {
+  const child = spawn(workerdProgram(), ['serve', '--experimental', '--control-fd=3', 'config.capnp'], {
     cwd: directory,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
   });
@@ -83,12 +83,6 @@ async function cpuMs(pid: number): Promise<number> {
   } catch {
     return Number.NaN;
   }
-}
-
-/** The one that wrangler has. */
-function program(): string {
-  const fromWrangler = createRequire(createRequire(import.meta.url).resolve('wrangler/package.json'));
-  return (fromWrangler('workerd') as { readonly default: string }).default;
 }
 
 /** @see https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */

@@ -2,6 +2,7 @@
 
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import type { Instance } from '#test/bench/instance.ts';
+import { descendantsOf } from '#test/workerd/workerd-process.ts';
 
 /** As workerd's inspector names the worker that wrangler.jsonc describes. */
 const WORKER = 'core:user:plumbline';
@@ -17,7 +18,7 @@ export interface WorkerdProcess {
 
 /** @param edge of which the process is the one that started wrangler. @throws when there is none. */
 export async function findWorkerd(edge: Instance): Promise<WorkerdProcess> {
-  for (const pid of await descendantsOf(edge.pid)) {
+  for (const { pid } of await descendantsOf(edge.pid)) {
     for (const port of await listeningPorts(pid)) {
       const url = `ws://127.0.0.1:${port}/${WORKER}`;
       if (await isInspector(port)) return { pid, heapBytes: () => withPatience(() => heapBytes(url)) };
@@ -36,18 +37,6 @@ async function withPatience<T>(work: () => Promise<T>): Promise<T> {
     }
   }
   return work();
-}
-
-async function descendantsOf(pid: number): Promise<readonly number[]> {
-  const parents = new Map<number, number>();
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
-    parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
-  }
-  const isUnder = (one: number | undefined): boolean =>
-    one !== undefined && one !== 0 && (one === pid || isUnder(parents.get(one)));
-  return [...parents.keys()].filter((one) => one !== pid && isUnder(one));
 }
 
 async function listeningPorts(pid: number): Promise<readonly number[]> {

@@ -26,6 +26,8 @@ export interface PgBouncerOptions {
   readonly sessions?: number;
   /** What it lends them for. @default transaction */
   readonly mode?: 'transaction' | 'session';
+  /** Of its own, beside and before those that follow from these. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 const PROGRAM = process.env['PLUMBLINE_TEST_PGBOUNCER'] ?? 'pgbouncer';
@@ -50,7 +52,7 @@ export async function startPgBouncer(databaseUrl: string): Promise<PgBouncer> {
 export async function runPgBouncer(
   serverUrl: string,
   logins: readonly Login[],
-  { sessions = SESSIONS, mode = 'transaction' }: PgBouncerOptions = {},
+  { sessions = SESSIONS, mode = 'transaction', settings: own }: PgBouncerOptions = {},
 ): Promise<{ readonly port: number; stop(): Promise<void> }> {
   const { hostname, port } = new URL(serverUrl);
   const directory = await mkdtemp(join(tmpdir(), 'plumbline-pgbouncer-'));
@@ -69,6 +71,7 @@ export async function runPgBouncer(
     max_client_conn: '2000',
     // It refuses to run as root.
     ...(process.getuid?.() === 0 && { user: 'nobody' }),
+    ...own,
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
   const file = join(directory, 'pgbouncer.ini');

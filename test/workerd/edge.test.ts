@@ -3,12 +3,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
+import { wranglerProgram } from '#infra/cloudflare/dev/wrangler.ts';
 import { clientOf } from '#test/http/client.ts';
 import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import { useWatches } from '#test/http/watch/world.ts';
@@ -155,10 +155,6 @@ describe.skipIf(noWorkerd)('a worker', () => {
     expect(await readdir(folder)).toContain('worker.js');
     await rm(folder, { recursive: true });
   });
-
-  function wranglerProgram(): string {
-    return join(createRequire(import.meta.url).resolve('wrangler/package.json'), '../bin/wrangler.js');
-  }
 
   /** What wrangler says of a worker that has these variables alone. */
   async function startBare(variables: readonly string[]): Promise<string> {

@@ -2,7 +2,6 @@
 
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
@@ -10,6 +9,7 @@ import { deploymentIn } from '#test/http/deployment.ts';
 import type { Deployment } from '#test/http/target.ts';
 import { startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
+import { workerdProgram } from '#test/workerd/workerd-program.ts';
 
 export interface Edge extends Deployment {
   /** Of the superuser. */
@@ -72,9 +72,7 @@ export async function startEdge(variables: Readonly<Record<string, string>> = {}
 
 function findProblem(): string | undefined {
   try {
-    const fromWrangler = createRequire(createRequire(import.meta.url).resolve('wrangler/package.json'));
-    const { default: program }: { readonly default: string } = fromWrangler('workerd');
-    const { status, error, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+    const { status, error, stderr } = spawnSync(workerdProgram(), ['--version'], { encoding: 'utf8' });
     return status === 0 ? undefined : (error?.message ?? stderr.trim());
   } catch (error) {
     return String(error);

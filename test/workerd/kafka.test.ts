@@ -58,11 +58,19 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       return watcher;
     }
 
-    test('what a watcher is sent lies in the topic of its tenant, and not in the database', async () => {
+    /** A tenant with a watcher that is ready; `write` begins to write there. */
+    async function watched() {
       const { tenant, token } = await makeTenant(target);
       const watcher = watch(token, tenant);
       await watcher.ready;
-      const writers = startWriters({ baseUrl, token, tenant });
+      const write = (options: { readonly pauseMs?: number; readonly count?: number } = {}) =>
+        startWriters({ baseUrl, token, tenant, ...options });
+      return { tenant, watcher, write };
+    }
+
+    test('what a watcher is sent lies in the topic of its tenant, and not in the database', async () => {
+      const { tenant, watcher, write } = await watched();
+      const writers = write();
       await writers.more(20);
       await writers.stop();
       await expectDelivered(watcher, writers.acknowledged);
@@ -78,19 +86,15 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       'each broker in turn is killed under load: every answered write comes once and in order, on the same connection',
       { timeout: 300_000 },
       async () => {
-        const tenants = await Promise.all(Array.from({ length: NODES }, () => makeTenant(target)));
-        const watched = tenants.map(({ token, tenant }) => ({
-          watcher: watch(token, tenant),
-          writers: startWriters({ baseUrl, token, tenant, pauseMs: 20, count: 2 }),
-        }));
-        await Promise.all(watched.map(({ watcher }) => watcher.ready));
+        const tenants = await Promise.all(Array.from({ length: NODES }, watched));
+        const written = tenants.map(({ watcher, write }) => ({ watcher, writers: write({ pauseMs: 20, count: 2 }) }));
         for (const node of kafka.nodes) {
-          await Promise.all(watched.map(({ writers }) => writers.more(20, RESTART_LIMIT_MS)));
+          await Promise.all(written.map(({ writers }) => writers.more(20, RESTART_LIMIT_MS)));
           await node.kill9();
-          await Promise.all(watched.map(({ writers }) => writers.more(20, RESTART_LIMIT_MS)));
+          await Promise.all(written.map(({ writers }) => writers.more(20, RESTART_LIMIT_MS)));
           await node.start();
         }
-        for (const { watcher, writers } of watched) {
+        for (const { watcher, writers } of written) {
           await writers.stop();
           await expectDelivered(watcher, writers.acknowledged, RESTART_LIMIT_MS);
           expect([watcher.connections, writers.refusals.length, writers.broken]).toEqual([1, 0, 0]);
@@ -102,10 +106,8 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       'while all brokers are away writes are taken; when they are back, what waits is published without cron or another write',
       { timeout: 300_000 },
       async () => {
-        const { tenant, token } = await makeTenant(target);
-        const watcher = watch(token, tenant);
-        await watcher.ready;
-        const writers = startWriters({ baseUrl, token, tenant, pauseMs: 50 });
+        const { watcher, write } = await watched();
+        const writers = write({ pauseMs: 50 });
         await writers.more(20);
         await Promise.all(kafka.nodes.map((node) => node.kill9()));
         await writers.more(20);
@@ -122,10 +124,8 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       'workerd is killed under load: watchers that resume see every answered write once and in order',
       { timeout: 300_000 },
       async () => {
-        const { tenant, token } = await makeTenant(target);
-        const watcher = watch(token, tenant);
-        await watcher.ready;
-        const writers = startWriters({ baseUrl, token, tenant });
+        const { watcher, write } = await watched();
+        const writers = write();
         await writers.more(40);
         await killWorker(edge.pid, target.baseUrl);
         await writers.more(40, RESTART_LIMIT_MS);
@@ -139,10 +139,8 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       'brokers of another cluster than the installation has are written to by nobody, and told',
       { timeout: 300_000 },
       async () => {
-        const { tenant, token } = await makeTenant(target);
-        const watcher = watch(token, tenant);
-        await watcher.ready;
-        const writers = startWriters({ baseUrl, token, tenant });
+        const { watcher, write } = await watched();
+        const writers = write();
         await writers.more(5);
         const [chosen] = await sql`select cluster_id from plumbline.log_choice`;
         await sql`update plumbline.log_choice set cluster_id = 'another-cluster-000000'`;

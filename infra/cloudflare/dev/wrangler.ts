@@ -60,7 +60,7 @@ export async function startWrangler({
     [
       // Both of wrangler's processes get it.
       `--import=${END_WITH_PARENT}`,
-      program(),
+      wranglerProgram(),
       'dev',
       entry,
       `--config=${CONFIGURATION}`,
@@ -138,8 +138,8 @@ async function writeEntry(directory: string, kindsModule: string): Promise<strin
   return path;
 }
 
-/** @throws {StartError} when wrangler is not installed. */
-function program(): string {
+/** What node runs. @throws {StartError} when wrangler is not installed. */
+export function wranglerProgram(): string {
   try {
     const manifest = createRequire(import.meta.url).resolve('wrangler/package.json');
     return join(dirname(manifest), 'bin/wrangler.js');
