@@ -11,7 +11,7 @@ import { findDatabase } from '#infra/local/find-database.ts';
 import { findInstallation } from '#infra/local/installation.ts';
 import { logUpkeep } from '#infra/local/log-upkeep.ts';
 import { assertOwnSchema } from '#infra/local/own-schema.ts';
-import { messageOf, StartError } from '#infra/local/start-error.ts';
+import { messageOf } from '#infra/local/start-error.ts';
 
 /** Of a run by cron, which comes each minute: what is left then is the next one's. The batch in flight is finished. */
 const BUDGET_MS = 50_000;
