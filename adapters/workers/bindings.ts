@@ -11,7 +11,8 @@ export interface Bindings<Shard, Background, Relay> {
   /** Through a transaction pooler. */
   databaseUrl(): string;
   readonly watchShards: DurableObjectNamespace<Shard>;
-  readonly background: DurableObjectNamespace<Background>;
+  /** The one object of its class, for the request or object that asks. */
+  background(): Background;
   readonly kafkaRelays: DurableObjectNamespace<Relay>;
 }
 
@@ -34,7 +35,7 @@ export function readBindings<Shard, Background, Relay>(
     // Not to be had before there is a request.
     databaseUrl: () => (hyperdrive as Hyperdrive).connectionString,
     watchShards: watchShards as DurableObjectNamespace<Shard>,
-    background: background as DurableObjectNamespace<Background>,
+    background: () => (background as DurableObjectNamespace<Background>).getByName('background'),
     kafkaRelays: kafkaRelays as DurableObjectNamespace<Relay>,
   };
 }

@@ -23,7 +23,7 @@ export const tokenKeys: JWTVerifyGetKey = onDemandKeys({
   onError: (error) => logger.warn({ err: error }, 'keys of tokens cannot be read; those that there are go on'),
 });
 
-export const tally: IsolateTally = createTally((told) => edge.background.getByName('background').count(told));
+export const tally: IsolateTally = createTally((told) => edge.background().count(told));
 
 let own: readonly Kind[] = [];
 

@@ -24,8 +24,7 @@ export async function answerOperator({ method, url }: Request, edge: EdgeConfig)
 
 /** 200 when every check passed but those that `exclude` names, else 503; the body tells of each. */
 async function answerReadiness({ background }: EdgeConfig, query: URLSearchParams): Promise<Response> {
-  const all = await background
-    .getByName('background')
+  const all = await background()
     .readiness()
     .catch((error: unknown): readonly CheckResult[] => [
       { name: 'background', status: 'not ready', reason: messageOf(error) },
@@ -39,7 +38,7 @@ async function answerReadiness({ background }: EdgeConfig, query: URLSearchParam
 async function answerMetrics(edge: EdgeConfig): Promise<Response> {
   try {
     const parts = await Promise.all([
-      edge.background.getByName('background').metrics(),
+      edge.background().metrics(),
       ...shardNames(edge).map((name) => edge.watchShards.getByName(name).metrics()),
     ]);
     const registry = sumOf(parts);

@@ -60,7 +60,7 @@ export async function answerResourceRequest(request: Request, options: ResourceA
       ...(audience === 'public' && { allowedOrigins: edge.config.allowedOrigins }),
     });
     const answer = await app.fetch(request);
-    if (answer.ok && !isRead(request)) later(edge.background.getByName('background').kick());
+    if (answer.ok && !isRead(request)) later(edge.background().kick());
     return asEncoded(answer);
   } finally {
     later(sql.end({ timeout: 1 }));

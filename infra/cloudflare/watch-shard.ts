@@ -84,8 +84,8 @@ export class WatchShard extends DurableObject<typeof bindings> {
 
   /** Again and again: whoever tells forgets when it is evicted. */
   async #subscribe(name: string): Promise<void> {
-    await edge.background
-      .getByName('background')
+    await edge
+      .background()
       .subscribe(name)
       .catch((error: unknown) =>
         logger.warn({ err: error, shard: name }, 'no news can be had; the log is looked at every second'),

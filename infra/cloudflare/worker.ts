@@ -36,7 +36,7 @@ const worker = {
   },
 
   async scheduled(_controller: ScheduledController): Promise<void> {
-    await edge.background.getByName('background').scheduled();
+    await edge.background().scheduled();
   },
 };
 

@@ -18,7 +18,7 @@ WatchShard.prototype.fetch = async function fetch(this: WatchShard, request: Req
   const wanted = request.headers.get(BREAK);
   if (wanted === 'shard') (this as unknown as Breakable).ctx.abort('broken off by a test');
   if (wanted === 'background') {
-    const stub = edge.background.getByName('background') as unknown as BreakableStub;
+    const stub = edge.background() as unknown as BreakableStub;
     await stub.breakOff().catch(() => undefined);
     return new Response('broken');
   }
