@@ -48,14 +48,14 @@ create trigger quarantine_touch after insert or delete on plumbline.quarantine
 -- What is known of a tenant's newest stream. The Tenant object outlives it, so it belongs to no other incarnation.
 create function plumbline.tenant_stream(p_tenant text) returns table (
   stream bigint, log text, topic text, topics text[], is_topic_ready boolean, is_topic_missing boolean, problem text,
-  retention_ms bigint, retention_bytes bigint, opened_at timestamptz, is_closed boolean, drained_at timestamptz, is_removed boolean,
+  retention_ms bigint, retention_bytes bigint, opened_at timestamptz, is_closed boolean, is_removed boolean,
   unpublished bigint, quarantine text
 )
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select s.id, case when f.topic is null then 'postgres' else 'kafka' end, f.topic,
     array(select t.name from plumbline.topic t where t.stream = s.id order by t.created_at), t.ready_at is not null,
     t.missing_since is not null, t.problem, t.retention_ms, t.retention_bytes,
-    s.created_at, s.closed_at is not null, s.drained_at, s.removed_at is not null,
+    s.created_at, s.closed_at is not null, s.removed_at is not null,
     (select count(*) from (select from plumbline.outbox o where o.stream = s.id limit 10000) o), q.reason
   from plumbline.stream s join plumbline.frontier f on f.stream = s.id
   left join plumbline.topic t on t.name = f.topic left join plumbline.quarantine q on q.stream = s.id

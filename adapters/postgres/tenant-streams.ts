@@ -21,8 +21,8 @@ export function postgresTenantStreams(sql: Sql, admin: TopicAdmin | undefined): 
         () => sql<Row[]>`
         select stream as id, log, topic, topics, is_topic_ready as "isTopicReady",
           coalesce(is_topic_missing, false) as "isTopicMissing", problem, retention_ms as "retentionMs",
-          retention_bytes as "retentionBytes", opened_at as "openedAt", is_closed as "isClosed", drained_at as "drainedAt", is_removed as "isRemoved",
-          unpublished::int4, quarantine
+          retention_bytes as "retentionBytes", extract(epoch from clock_timestamp() - opened_at)::float8 * 1000 as "openForMs",
+          is_closed as "isClosed", is_removed as "isRemoved", unpublished::int4, quarantine
         from plumbline.tenant_stream(${tenant})`,
       );
       return row && toStream(row);
@@ -45,13 +45,15 @@ export function postgresTenantStreams(sql: Sql, admin: TopicAdmin | undefined): 
       return row?.isClosed ?? false;
     },
 
-    async drain(stream: bigint, purge: boolean): Promise<Date | undefined> {
+    async drain(stream: bigint, purge: boolean): Promise<number | undefined> {
       const [row] = await guarded(
         'stream',
         () =>
-          sql<{ since: Date | null }[]>`select plumbline.drain_stream(${String(stream)}::bigint, ${purge}) as since`,
+          sql<{ forMs: number | null }[]>`
+          select extract(epoch from clock_timestamp() - plumbline.drain_stream(${String(stream)}::bigint, ${purge}))::float8
+            * 1000 as "forMs"`,
       );
-      return row?.since ?? undefined;
+      return row?.forMs ?? undefined;
     },
 
     async removeEvents(stream: TenantStream): Promise<boolean> {
@@ -85,7 +87,6 @@ function toStream(row: Row): TenantStream {
     ...row,
     topic: row.topic ?? undefined,
     problem: row.problem ?? undefined,
-    drainedAt: row.drainedAt ?? undefined,
     quarantine: row.quarantine ?? undefined,
     retentionMs: row.retentionMs === null ? undefined : Number(row.retentionMs),
     retentionBytes: row.retentionBytes === null ? undefined : Number(row.retentionBytes),

@@ -17,11 +17,10 @@ export interface TenantStream {
   /** Of the topic, as it was last set. */
   readonly retentionMs: number | undefined;
   readonly retentionBytes: number | undefined;
-  readonly openedAt: Date;
+  /** By the database's clock. */
+  readonly openForMs: number;
   /** No event will be added after those that are captured. */
   readonly isClosed: boolean;
-  /** Its last event is in the log since then. */
-  readonly drainedAt: Date | undefined;
   readonly isRemoved: boolean;
   /** Captured and not in the log yet; counted to 10,000. */
   readonly unpublished: number;
@@ -38,8 +37,11 @@ export interface TenantStreams {
   /** Fences the incarnation: no event follows those that are captured. False while an object is left. */
   close(tenant: string): Promise<boolean>;
 
-  /** Since when all of it is in the log; undefined while it is not. @param purge gives up what is not. */
-  drain(stream: bigint, purge: boolean): Promise<Date | undefined>;
+  /**
+   * For how many milliseconds all of it has been in the log, by the database's clock; undefined while it is not.
+   * @param purge gives up what is not.
+   */
+  drain(stream: bigint, purge: boolean): Promise<number | undefined>;
 
   /** Removes events of a closed and drained stream from the log, a bounded number; true when none is left. */
   removeEvents(stream: TenantStream): Promise<boolean>;

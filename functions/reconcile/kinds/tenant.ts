@@ -80,13 +80,13 @@ async function unfoundFor(deps: TenantDeps, ctx: Context): Promise<number> {
   if (deps.graceMs === 0) return 0;
   const stream = await look(deps, ctx);
   if (!stream || stream.isClosed) return 0;
-  return stream.openedAt.getTime() + Math.min(deps.graceMs, FOUND_WITHIN_MS) - Date.now();
+  return Math.min(deps.graceMs, FOUND_WITHIN_MS) - stream.openForMs;
 }
 
 async function removeStream(deps: TenantDeps, ctx: Context, stream: TenantStream): Promise<FinalizeResult> {
   const purge = ctx.object.metadata.annotations?.[PURGE] === 'true';
-  const drainedAt = await ctx.act('drain the stream', () => deps.streams.drain(stream.id, purge));
-  if (!drainedAt) {
+  const drainedForMs = await ctx.act('drain the stream', () => deps.streams.drain(stream.id, purge));
+  if (drainedForMs === undefined) {
     const held = stream.quarantine ?? stream.problem;
     const advice = `; the annotation ${PURGE}: "true" gives them up`;
     return blocked(
@@ -95,7 +95,7 @@ async function removeStream(deps: TenantDeps, ctx: Context, stream: TenantStream
       DRAIN_LOOK_MS,
     );
   }
-  const leftMs = drainedAt.getTime() + deps.graceMs - Date.now();
+  const leftMs = deps.graceMs - drainedForMs;
   if (!purge && deps.graceMs > 0 && leftMs > 0) {
     return blocked('WatchersRead', 'watchers that were away have a moment to read its end', leftMs + 10);
   }
