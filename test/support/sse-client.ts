@@ -37,12 +37,20 @@ export interface SseClient {
   readonly isEnded: boolean;
   /** Settles when the stream has ended; with the error when the connection broke. Never rejects. */
   readonly ended: Promise<Error | undefined>;
-  /** The next event that neither `next` nor `waitFor` has passed yet. @throws at the deadline or the end of the stream. */
+  /**
+   * The next event that neither `next` nor `waitFor` has passed yet, but for bookmarks of progress, which may come at any
+   * time. @throws at the deadline or the end of the stream.
+   */
   next(deadlineMs?: number): Promise<SseEvent>;
   /** Passes events until one matches, which it returns. @throws at the deadline or the end, telling what came instead. */
   waitFor(predicate: (event: SseEvent) => boolean, deadlineMs?: number): Promise<SseEvent>;
   /** Breaks the connection; resolves when it is gone. */
   close(): Promise<void>;
+}
+
+/** Tells how far the stream is, and nothing else. */
+export function isProgress({ event, data }: SseEvent): boolean {
+  return event === 'BOOKMARK' && data.reason === 'Progress';
 }
 
 /** The server answered something other than an event stream. */
@@ -109,7 +117,7 @@ export async function openSse(url: string, options: SseOptions = {}): Promise<Ss
       return isEnded;
     },
     ended,
-    next: (deadlineMs) => waitFor(() => true, deadlineMs),
+    next: (deadlineMs) => waitFor((event) => !isProgress(event), deadlineMs),
     waitFor,
     async close() {
       aborter.abort();
