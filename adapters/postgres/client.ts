@@ -99,6 +99,11 @@ export function isTransient(error: unknown): boolean {
   return CONNECTION_CODES.has(code) || (code.length === 5 && TRANSIENT_CLASSES.has(code.slice(0, 2)));
 }
 
+/** Whether it is the database's state that failed the statement, which passes or which an operator repairs. */
+export function isUnavailable(error: unknown): boolean {
+  return isTransient(error) || isRefused(error);
+}
+
 function isRefused(error: unknown): boolean {
   return error instanceof postgres.PostgresError && REFUSED_CLASSES.has(error.code.slice(0, 2));
 }
@@ -112,7 +117,7 @@ function codeOf(error: unknown): string | undefined {
  * @param subject what the statement was about, for the message: `Widget "blue"`.
  */
 export function toCallerError(error: unknown, subject: string): unknown {
-  if (isTransient(error) || isRefused(error)) {
+  if (isUnavailable(error)) {
     return new StatusError('ServiceUnavailable', 'the database is not available; try again', {
       details: { retryAfterSeconds: 1 },
       cause: error,

@@ -9,7 +9,7 @@ import type { Audience } from '#core/identity.ts';
 import type { Background } from '#infra/cloudflare/background.ts';
 import type { KafkaRelay } from '#infra/cloudflare/kafka-relay.ts';
 import type { WatchShard } from '#infra/cloudflare/watch-shard.ts';
-import { type Config, readConfig } from '#infra/local/config.ts';
+import { type Config, type ConfigOptions, readConfig } from '#infra/local/config.ts';
 import { type IssuerConfig, ISSUER_VARIABLES } from '#infra/local/issuer-variables.ts';
 import { messageOf, StartError } from '#infra/local/start-error.ts';
 import { integer } from '#infra/local/variables.ts';
@@ -17,10 +17,21 @@ import { integer } from '#infra/local/variables.ts';
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;
 
-/** Its sockets have no place for one: brokers would see a client without, and workerd would not say so. */
+/** Their sockets have no place for one: brokers would see a client without, and workerd would not say so. */
 const NO_CLIENT_CERTIFICATES =
-  'KAFKA_CLIENT_CERT_FILE is set, and sockets of workerd send no client certificate; let the brokers take a login ' +
-  'over TLS: KAFKA_SASL_MECHANISM, KAFKA_USERNAME, KAFKA_PASSWORD';
+  'nothing, for sockets of workerd send no client certificate; let the brokers take a login over TLS: ' +
+  'KAFKA_SASL_MECHANISM, KAFKA_USERNAME, KAFKA_PASSWORD';
+/** Variables of other hosts that would be ignored. */
+const OF_OTHER_HOSTS = {
+  CURSOR_KEYS_FILE: refused('nothing, for a worker has no files; CURSOR_KEYS has the keys themselves'),
+  KAFKA_CLIENT_CERT_FILE: refused(NO_CLIENT_CERTIFICATES),
+  KAFKA_CLIENT_KEY_FILE: refused(NO_CLIENT_CERTIFICATES),
+};
+/** On one machine addresses are told apart by their ports. */
+const GIVEN_BY_PORTS = {
+  CONTROLLER_HOST: refused('nothing, for npm run edge tells controllers by their port: HOST and CONTROLLER_PORT'),
+  OPS_HOST: refused('nothing, for npm run edge tells operators by their port: HOST and OPS_PORT'),
+};
 
 export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay> {
   readonly config: Config;
@@ -32,15 +43,20 @@ export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay>
   readonly shardCount: number;
 }
 
+export type LocalEdgeConfig = Pick<EdgeConfig, 'config' | 'shardCount'>;
+
 /** @throws {StartError} with one line per binding that is missing or wrong. */
 export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConfig {
-  const bindings = readBindings<WatchShard, Background, KafkaRelay>(env);
   const variables = readVariables(env);
+  const bindings = readBindings<WatchShard, Background, KafkaRelay>(env);
   const own = v.safeParse(OwnVariables, variables);
-  const shared = readShared(variables);
-  if ('length' in bindings || 'length' in shared || !own.success) {
+  const shared = readShared(variables, { isTerminal: false });
+  // There is no development key to fall back to.
+  const hasIssuer = ISSUER_VARIABLES.some((name) => variables[name] !== undefined);
+  if ('length' in bindings || 'length' in shared || !own.success || !shared.issuer) {
     const problems = [
       'length' in bindings ? bindings : [],
+      hasIssuer ? [] : ISSUER_VARIABLES.map((name) => `${name} is not bound`),
       own.issues?.map(describe) ?? [],
       'length' in shared ? shared : [],
     ];
@@ -49,11 +65,29 @@ export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConf
   const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS } = own.output;
   return {
     ...bindings,
-    ...shared,
+    config: shared,
+    issuer: shared.issuer,
     controllerHost: CONTROLLER_HOST,
     opsHost: OPS_HOST,
     shardCount: WATCH_SHARDS,
   };
+}
+
+/**
+ * The same variables where `npm run edge` gives the bindings: what it passes on to the worker is taken there.
+ * @throws {StartError} with one line per variable that is wrong.
+ */
+export function readLocalEdgeConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  options: ConfigOptions,
+): LocalEdgeConfig {
+  const variables = readVariables(environment);
+  const own = v.safeParse(LocalVariables, variables);
+  const shared = readShared(variables, options);
+  if ('length' in shared || !own.success) {
+    throw new StartError([...(own.issues?.map(describe) ?? []), ...('length' in shared ? shared : [])].join('\n'));
+  }
+  return { config: shared, shardCount: own.output.WATCH_SHARDS };
 }
 
 /** Whose tokens are taken at this address. */
@@ -67,19 +101,22 @@ const host = v.pipe(
   v.check((text) => hostOf(text) === text, 'a host name in lower case, with its port where that is not 443'),
 );
 
+const WATCH_SHARDS = v.optional(integer(1, MOST_SHARDS, `1 to ${MOST_SHARDS}`), '1');
+
 const OwnVariables = v.pipe(
-  v.object({
-    CONTROLLER_HOST: v.optional(host),
-    OPS_HOST: v.optional(host),
-    WATCH_SHARDS: v.optional(integer(1, MOST_SHARDS, `1 to ${MOST_SHARDS}`), '1'),
-    CURSOR_KEYS_FILE: v.optional(v.never('nothing, for a worker has no files; CURSOR_KEYS has the keys themselves')),
-  }),
+  v.object({ CONTROLLER_HOST: v.optional(host), OPS_HOST: v.optional(host), WATCH_SHARDS, ...OF_OTHER_HOSTS }),
   v.partialCheck(
     [['CONTROLLER_HOST'], ['OPS_HOST']],
     (given) => given.OPS_HOST === undefined || given.OPS_HOST !== given.CONTROLLER_HOST,
     'CONTROLLER_HOST and OPS_HOST are the same; allowed: two that differ',
   ),
 );
+
+const LocalVariables = v.object({ ...GIVEN_BY_PORTS, WATCH_SHARDS, ...OF_OTHER_HOSTS });
+
+function refused(why: string): v.GenericSchema<string | undefined, undefined> {
+  return v.optional(v.never(why));
+}
 
 function hostOf(text: string): string | undefined {
   return URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : undefined;
@@ -93,20 +130,11 @@ function readVariables(env: Readonly<Record<string, unknown>>): Readonly<Record<
   return Object.fromEntries(texts.map(([name, value]) => [name, String(value)]));
 }
 
-/** What all hosts read; or what is wrong with it, for this one too. */
-function readShared(
-  variables: Readonly<Record<string, string>>,
-): Pick<EdgeConfig, 'config' | 'issuer'> | readonly string[] {
+/** What all hosts read, without what is refused anyway; or what is wrong with it. */
+function readShared(variables: Readonly<Record<string, string>>, options: ConfigOptions): Config | readonly string[] {
+  const taken = Object.entries(variables).filter(([name]) => !Object.hasOwn(OF_OTHER_HOSTS, name));
   try {
-    const config = readConfig(variables, { isTerminal: false });
-    const { kafka, issuer } = config;
-    const hasClientCertificate = kafka?.clientCertificate !== undefined;
-    if (issuer && !hasClientCertificate) return { config, issuer };
-    return [
-      ...(hasClientCertificate ? [NO_CLIENT_CERTIFICATES] : []),
-      // There is no development key to fall back to.
-      ...(issuer ? [] : ISSUER_VARIABLES.map((name) => `${name} is not bound`)),
-    ];
+    return readConfig(Object.fromEntries(taken), options);
   } catch (error) {
     return [messageOf(error)];
   }

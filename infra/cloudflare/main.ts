@@ -8,13 +8,14 @@ import type { Logger } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
 import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
 import { withSession } from '#adapters/postgres/session.ts';
+import { type LocalEdgeConfig, readLocalEdgeConfig } from '#infra/cloudflare/config.ts';
 import { startCron } from '#infra/cloudflare/dev/cron.ts';
 import { startForwarder } from '#infra/cloudflare/dev/forwarder.ts';
 import { serveKeySet } from '#infra/cloudflare/dev/key-set.ts';
 import { startWrangler } from '#infra/cloudflare/dev/wrangler.ts';
 import { freePorts } from '#infra/kafka/ports.ts';
 import { runCommand } from '#infra/local/command.ts';
-import { type Config, readConfig } from '#infra/local/config.ts';
+import type { Config } from '#infra/local/config.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
 import { ownInstallation } from '#infra/local/installation.ts';
 import { issuerVariables } from '#infra/local/issuer-variables.ts';
@@ -24,12 +25,13 @@ import { type Started, stopAll } from '#infra/local/started.ts';
 import { waitForStopSignal } from '#infra/local/stop-signals.ts';
 
 await runCommand(async function edge() {
-  const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });
+  const edgeConfig = readLocalEdgeConfig(process.env, { isTerminal: process.stdout.isTTY });
+  const { config } = edgeConfig;
   const log = createLogger({ format: config.logFormat, level: config.logLevel });
   const stopSignal = waitForStopSignal();
   const started: Started = [];
   try {
-    const { ended } = await startAll(config, log, started);
+    const { ended } = await startAll(edgeConfig, log, started);
     log.info({ signal: await Promise.race([stopSignal, ended]) }, 'stopping');
   } finally {
     await stopAll(started, log);
@@ -38,7 +40,11 @@ await runCommand(async function edge() {
 process.exit();
 
 /** @returns a promise that rejects when workerd ends by itself. */
-async function startAll(config: Config, logger: Logger, started: Started): Promise<{ readonly ended: Promise<never> }> {
+async function startAll(
+  { config, shardCount }: LocalEdgeConfig,
+  logger: Logger,
+  started: Started,
+): Promise<{ readonly ended: Promise<never> }> {
   const { host } = config;
   const { databaseUrl, keys, announce } = await openOwnInstance(config, logger, started);
   const pooledUrl = await prepareDatabase(config, databaseUrl, logger);
@@ -61,7 +67,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
       ...issuer,
       CONTROLLER_HOST: controllers.address,
       OPS_HOST: operators.address,
-      ...givenShards(),
+      WATCH_SHARDS: String(shardCount),
     },
   });
   started.push({ name: 'workerd', stop: () => wrangler.stop() });
@@ -90,12 +96,6 @@ async function prepareDatabase(config: Config, databaseUrl: string, logger: Logg
     url.password = login.password;
     return url.href;
   });
-}
-
-/** Read by the worker alone. */
-function givenShards(): Readonly<Record<string, string>> {
-  const { WATCH_SHARDS: given = '' } = process.env;
-  return given === '' ? {} : { WATCH_SHARDS: given };
 }
 
 function givenIssuer(): Readonly<Record<string, string>> {

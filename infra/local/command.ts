@@ -1,5 +1,6 @@
 /** What the programs of this folder share: an error is told on standard error, in one line, with exit code 1. */
 
+import { unavailabilityIn } from '#infra/local/database-error.ts';
 import { StartError, messageOf } from '#infra/local/start-error.ts';
 
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
@@ -25,7 +26,7 @@ function describe(error: unknown): string {
   if (error instanceof StartError || !(error instanceof Error)) return messageOf(error);
   // A system call failed: a port that is taken, a folder without permission. The text names both.
   if ('syscall' in error) return portHint(error) ?? messageOf(error);
-  return error.stack ?? messageOf(error);
+  return unavailabilityIn(error) ?? error.stack ?? messageOf(error);
 }
 
 function portHint(error: Error): string | undefined {

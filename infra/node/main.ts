@@ -19,7 +19,9 @@ await runCommand(async function serve() {
   await runUntilStopped(config, async ({ logger, started, stopSignal }) => {
     await assertOwnSchema(url);
     if (await mayOwnSchema(url)) {
-      logger.warn('the login of DATABASE_URL may change the schema; servers need one in role plumbline_worker alone');
+      const variable =
+        config.poolerUrl === undefined || databaseUrl === undefined ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL';
+      logger.warn(`the login of ${variable} may change the schema; servers need one in role plumbline_worker alone`);
     }
     const installation = givenInstallation(url);
     const { opsUrl, listeners } = await compose(

@@ -26,24 +26,13 @@ export function workerVariables(databaseUrl: string, config: Config): Readonly<R
   };
 }
 
-function kafkaText({
-  brokers,
-  ssl,
-  clientCertificate,
-  sasl,
-  topicPrefix,
-  compression,
-}: KafkaConfig): Readonly<Record<string, string>> {
+function kafkaText({ brokers, ssl, sasl, topicPrefix, compression }: KafkaConfig): Readonly<Record<string, string>> {
   return {
     EVENT_LOG: 'kafka',
     KAFKA_BROKERS: brokers.join(','),
     KAFKA_SSL: String(ssl),
     KAFKA_TOPIC_PREFIX: topicPrefix,
     KAFKA_COMPRESSION: compression,
-    ...(clientCertificate && {
-      KAFKA_CLIENT_CERT_FILE: clientCertificate.certFile,
-      KAFKA_CLIENT_KEY_FILE: clientCertificate.keyFile,
-    }),
     ...(sasl && {
       KAFKA_SASL_MECHANISM: sasl.mechanism,
       KAFKA_USERNAME: sasl.username,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readEdgeConfig } from '#infra/cloudflare/config.ts';
+import { readEdgeConfig, readLocalEdgeConfig } from '#infra/cloudflare/config.ts';
 
 const namespace = { getByName: () => undefined };
 const KEY = '0:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
@@ -37,6 +37,16 @@ describe('a worker', () => {
     for (const name of Object.keys(COMPLETE)) expect(all.join('\n')).toContain(name);
   });
 
+  test('is told what is missing beside what is wrong', () => {
+    const wrong = { TOKEN_ISSUER: undefined, TOKEN_JWKS_URL: undefined, WATCH_SHARDS: '0', LOG_LEVEL: 'loud' };
+    expect(complaintsAbout(wrong).map((line) => line.split(';')[0])).toEqual([
+      'TOKEN_ISSUER is not bound',
+      'TOKEN_JWKS_URL is not bound',
+      'WATCH_SHARDS is "0"',
+      'LOG_LEVEL is "loud"',
+    ]);
+  });
+
   test.each<[binding: string, value: unknown, said: string | RegExp]>([
     ['HYPERDRIVE', 'postgres://user:secret@db.example/plumbline', /^HYPERDRIVE is not bound; needed: a Hyperdrive/],
     ['HYPERDRIVE', namespace, /^HYPERDRIVE is not bound/],
@@ -67,6 +77,7 @@ describe('a worker', () => {
     ['CURSOR_KEYS', 'secret', /^CURSOR_KEYS is "\*\*\*"; allowed: keys in the order of their ids/],
     ['CURSOR_KEYS', `${KEY} ${KEY}`, /^CURSOR_KEYS is "\*\*\*"/],
     ['CURSOR_KEYS_FILE', '/etc/keys', /CURSOR_KEYS_FILE is "\/etc\/keys"; allowed: nothing, for a worker has no files/],
+    ['KAFKA_CLIENT_CERT_FILE', 'tls.crt', /^KAFKA_CLIENT_CERT_FILE is "tls.crt"; allowed: nothing, for sockets/],
     ['DATABASE_SERVERS', 'one=mysql://user:secret@db', /^DATABASE_SERVERS is/],
     ['CORS_ORIGINS', 'app.example', /^CORS_ORIGINS is "app.example"/],
     ['EVENT_LOG', 'rabbit', 'EVENT_LOG is "rabbit"; allowed: postgres, kafka'],
@@ -103,5 +114,21 @@ describe('a worker', () => {
     });
     expect([shardCount, opsHost, config.limits.tenantWatchers]).toEqual([4, undefined, 7]);
     expect(config.cursorKeys).toEqual({ text: KEY });
+  });
+});
+
+describe('on this machine, where the bindings are given', () => {
+  test('an issuer is optional, and shards are as many as on the platform', () => {
+    const { config, shardCount } = readLocalEdgeConfig({ WATCH_SHARDS: '3', OPS_HOST: '' }, { isTerminal: true });
+    expect([config.issuer, config.logFormat, shardCount]).toEqual([undefined, 'pretty', 3]);
+  });
+
+  test.each([
+    ['CONTROLLER_HOST', 'CONTROLLER_PORT'],
+    ['OPS_HOST', 'OPS_PORT'],
+  ])('%s is refused, for there is %s', (name, port) => {
+    expect(() => readLocalEdgeConfig({ [name]: 'own.example' }, { isTerminal: false })).toThrow(
+      new RegExp(`^${name} is "own.example"; allowed: nothing, .* ${port}$`),
+    );
   });
 });
