@@ -118,7 +118,8 @@ export async function openBackgroundWork({
     },
     async upkeep() {
       try {
-        await maintainLog(logUpkeep(pools.publish, edge.config));
+        // Publishing has one connection, and does not wait for this.
+        await maintainLog(logUpkeep(pools.reconcile, edge.config));
       } finally {
         await doUpkeep(upkeepDeps(options), AbortSignal.timeout(UPKEEP_BUDGET_MS));
       }

@@ -47,6 +47,34 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     await client.waitFor(({ data }) => data.data?.metadata?.name === name);
   });
 
+  test('a scheduled run publishes and reconciles before it cleans up, and all the same when it cannot', async () => {
+    const held = await sql.reserve();
+    await held`begin`;
+    try {
+      // Housekeeping waits for it, until its statement is cancelled.
+      await held`lock table plumbline.lease in exclusive mode`;
+      const name = uniqueName('t');
+      await sql`
+        insert into plumbline.resource (tenant, api_group, kind, name, spec)
+        values ('system', 'plumbline.dev', 'Tenant', ${name}, '{}')`;
+      const cron = fetch(`${world.target.baseUrl}/cdn-cgi/local/scheduled`);
+      const ready = () => sql`
+        select from plumbline.resource
+        where name = ${name} and status @> '{"conditions": [{"type": "Ready", "status": "True"}]}'`;
+      await expect.poll(async () => (await ready()).length, { timeout: 10_000 }).toBe(1);
+      await expect.poll(() => sql`select from plumbline.outbox`, { timeout: 10_000 }).toEqual([]);
+      await expect
+        .poll(() => sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%acquire_lease%'`, {
+          timeout: 10_000,
+        })
+        .toHaveLength(1);
+      await held`rollback`;
+      await (await cron).text();
+    } finally {
+      held.release();
+    }
+  });
+
   test('a kick also reconciles, and what is due later is done by an alarm', async () => {
     const name = uniqueName('t');
     expect((await world.admin.post(TENANTS, { metadata: { name } })).status).toBe(201);
