@@ -21,6 +21,8 @@ export interface WorkQueueOptions {
   readonly leaseMs: number;
 }
 
+/** Of each class, for leases that may end without their pass: of more that are held, one ends within a lease's time. */
+const LOOKED_AT = 100;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 type ClaimRow = ResourceRow & Omit<ClaimedPass, 'row'>;
@@ -79,11 +81,26 @@ export function postgresWorkQueue(sql: Sql, { holder, leaseMs }: WorkQueueOption
         'work queue',
         () => sql<{ ms: number | null }[]>`
         select (extract(epoch from min(due) - clock_timestamp()) * 1000)::float8 as ms
-        from unnest(${[...controllers]}::text[]) c, unnest(array[2, 3]) class cross join lateral (
-          select due_at from plumbline.work_item w
-          where w.controller = c and w.class = class and w.class >= 2
-            and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
-          order by due_at limit 1
+        from unnest(${[...controllers]}::text[]) c cross join lateral (
+          select free.due_at from unnest(array[2, 3]) class cross join lateral (
+            select w.due_at from plumbline.work_item w
+            where w.controller = c and w.class = class and w.class >= 2
+              and coalesce((select l.expires_at <= clock_timestamp() from plumbline.pass_lease l where l.uid = w.uid), true)
+            order by w.due_at limit 1
+          ) free
+          union all
+          select greatest(held.due_at, held.expires_at) from (
+            select soon.due_at, (select l.expires_at from plumbline.pass_lease l where l.uid = soon.uid) as expires_at
+            from (
+              select w.uid, w.due_at from unnest(array[0, 1]) class cross join lateral (
+                select uid, due_at from plumbline.work_item w
+                where w.controller = c and w.class = class and w.class < 2 order by tenant, due_at limit ${LOOKED_AT}) w
+              union all
+              select w.uid, w.due_at from unnest(array[2, 3]) class cross join lateral (
+                select uid, due_at from plumbline.work_item w
+                where w.controller = c and w.class = class and w.class >= 2 order by due_at limit ${LOOKED_AT}) w
+            ) soon
+          ) held where held.expires_at > clock_timestamp()
         ) next (due)`,
       );
       return row?.ms == null ? undefined : Math.max(0, row.ms);

@@ -30,7 +30,7 @@ import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
 const PUBLISH_CONNECTIONS = 1;
 const RECONCILE_CONNECTIONS = 2;
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** No pass is begun later: the next cron finds the leases free. */
+/** No pass is begun later: an alarm goes on. */
 const RECONCILE_BUDGET_MS = 25_000;
 /** What is left then of the housekeeping is the next cron's. */
 const UPKEEP_BUDGET_MS = 25_000;
@@ -111,12 +111,18 @@ export async function openBackgroundWork({
     keepTopics: logWork.keepTopics,
     isCurrent: eventLog.isCurrent,
     async reconcile() {
+      const budget = AbortSignal.timeout(RECONCILE_BUDGET_MS);
       await runOnce(passes, { budgetMs: RECONCILE_BUDGET_MS });
+      if (budget.aborted) return 0;
       return passes.queue.nextDueMs(kinds.flatMap(({ controllers }) => controllers.map(({ id }) => id)));
     },
     async upkeep() {
-      await maintainLog(logUpkeep(pools.publish, edge.config));
-      await doUpkeep(upkeepDeps(options), AbortSignal.timeout(UPKEEP_BUDGET_MS));
+      try {
+        // Publishing has one connection, and does not wait for this.
+        await maintainLog(logUpkeep(pools.reconcile, edge.config));
+      } finally {
+        await doUpkeep(upkeepDeps(options), AbortSignal.timeout(UPKEEP_BUDGET_MS));
+      }
     },
     readiness() {
       const checks = [...localReadiness(pools.publish, reports.lastFailure), isServable, brokersCheck(eventLog)];

@@ -1,6 +1,6 @@
 /**
  * The Durable Object that works when no request waits for it: it publishes and reconciles. It is called after each write,
- * by cron, and by its own alarm when something is due later. Being one, it never works beside itself; beside resident
+ * by cron, and by its own alarm when something is due later or it died amid a run. Being one, it never works beside itself; beside resident
  * publishers and reconcilers elsewhere it is one more, for leases and locks lie in the database.
  */
 
@@ -14,6 +14,7 @@ import { keepCounts, type Metric, sumOf } from '#infra/cloudflare/kept-counts.ts
 import { onceMore } from '#infra/cloudflare/once-more.ts';
 import type { Tally } from '#infra/cloudflare/tally.ts';
 import { toldElsewhere } from '#infra/cloudflare/told-elsewhere.ts';
+import { createWakeUps } from '#infra/cloudflare/wake-ups.ts';
 import { messageOf } from '#infra/local/start-error.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
@@ -23,15 +24,18 @@ const SOONEST_MS = 250;
 /** Behind a run that failed, and twice as long behind the next. */
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
+const WORKS = ['publish', 'keepTopics', 'reconcile'] as const;
+type Work = (typeof WORKS)[number];
 
 export class Background extends DurableObject<typeof bindings> {
   readonly #shards = new Set<string>();
   readonly #counts = keepCounts();
   /** Of all isolates. */
   readonly #answers = createOwnMetrics(toldElsewhere);
-  readonly #publish = this.#repeatable((work) => work.publish());
-  readonly #keepTopics = this.#repeatable((work) => work.keepTopics());
-  readonly #reconcile = this.#repeatable((work) => work.reconcile());
+  readonly #wakeUps = createWakeUps<Work>(this.ctx.storage, WORKS);
+  readonly #publish = this.#repeatable('publish');
+  readonly #keepTopics = this.#repeatable('keepTopics');
+  readonly #reconcile = this.#repeatable('reconcile');
   #work: Promise<BackgroundWork> | undefined;
   #users = 0;
   #closing: ReturnType<typeof setTimeout> | undefined;
@@ -45,20 +49,26 @@ export class Background extends DurableObject<typeof bindings> {
 
   /** What cron calls: also what is due for its age alone. */
   async scheduled(): Promise<void> {
-    try {
-      // What is under way then ends as it can: no event is written into the wrong log, for the database says where.
-      if (!(await this.#with((work) => work.isCurrent()))) await this.#close();
-      await this.#with((work) => work.upkeep());
-    } finally {
-      await this.kick();
-    }
+    const failures: unknown[] = [];
+    const steps = [
+      () => this.#leaveOtherLog(),
+      // Housekeeping takes its time; what was written does not wait for it.
+      () => this.kick(),
+      () => this.#with((work) => work.upkeep()),
+      // What it made due.
+      () => this.kick(),
+    ];
+    for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Never rejects: what failed has set the next one. */
   async alarm(): Promise<void> {
-    await this.kick().catch((error: unknown) =>
-      logger.warn({ err: error }, 'publishing or reconciling failed; it is tried again'),
-    );
+    try {
+      if (await this.#wakeUps.rang()) await this.kick();
+    } catch (error) {
+      logger.warn({ err: error }, 'publishing or reconciling failed; it is tried again');
+    }
   }
 
   /** An isolate has answered these. */
@@ -89,26 +99,25 @@ export class Background extends DurableObject<typeof bindings> {
   }
 
   /** Work that tells when it is due again, which an alarm then sees to. When it fails it is due again, too. */
-  #repeatable(ask: (work: BackgroundWork) => Promise<number | undefined>): () => Promise<void> {
+  #repeatable(name: Work): () => Promise<void> {
     let retryMs = FIRST_RETRY_MS;
     return onceMore(async () => {
+      await this.#wakeUps.begins(name);
       try {
-        const nextMs = await this.#with(ask);
-        if (nextMs !== undefined) await this.#wakeIn(Math.max(nextMs, SOONEST_MS));
+        const nextMs = await this.#with((work) => work[name]());
         retryMs = FIRST_RETRY_MS;
+        await this.#wakeUps.ends(name, nextMs === undefined ? undefined : Math.max(nextMs, SOONEST_MS));
       } catch (error) {
-        await this.#wakeIn(retryMs);
+        await this.#wakeUps.ends(name, retryMs);
         retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
         throw error;
       }
     });
   }
 
-  /** There is one alarm: the earliest that was asked for, and the run that it begins asks for the next. */
-  async #wakeIn(milliseconds: number): Promise<void> {
-    const atMs = Date.now() + milliseconds;
-    const known = await this.ctx.storage.getAlarm();
-    if (known === null || known > atMs) await this.ctx.storage.setAlarm(atMs);
+  /** What is under way then ends as it can: no event is written into the wrong log, for the database says where. */
+  async #leaveOtherLog(): Promise<void> {
+    if (!(await this.#with((work) => work.isCurrent()))) await this.#close();
   }
 
   async #with<T>(use: (work: BackgroundWork) => Promise<T>): Promise<T> {

@@ -207,6 +207,47 @@ describe('a process that is asked to stop', () => {
   });
 });
 
+describe('a process that dies with passes that it has claimed', () => {
+  const NAME = ['example.dev/probe'];
+  beforeEach(() => {
+    reconcile = async (ctx) => ctx.report('by', 'the next');
+  });
+
+  test('delays these alone: other objects are reconciled at once, also those that it had looked at', async () => {
+    for (let i = 0; i < 5; i++) await world.create('Probe', `blue-${i}`);
+    const claimed = await world.driver({ leaseMs: 3_600_000 }).queue.claim(NAME, 2);
+    expect(claimed.length).toBe(2);
+    expect(await world.driver().run()).toBe(3);
+  });
+
+  test('whoever asks is told when they can be had, and nothing else is due', async () => {
+    await world.create('Probe', 'blue');
+    const { queue } = world.driver({ leaseMs: 60_000 });
+    expect((await queue.claim(NAME, 1)).length).toBe(1);
+    const afterMs = await queue.nextDueMs(NAME);
+    expect(afterMs).toBeGreaterThan(30_000);
+    expect(afterMs).toBeLessThanOrEqual(60_000);
+  });
+
+  test('a timer that comes before their leases end waits for them, one that comes later does not come earlier', async () => {
+    for (const name of ['soon', 'late']) await world.create('Probe', name);
+    await world.driver().run();
+    await world.sql`update plumbline.work_item set class = 2, due_at = clock_timestamp()`;
+    const { queue } = world.driver({ leaseMs: 60_000 });
+    expect((await queue.claim(NAME, 2)).length).toBe(2);
+    const dueIn = (name: string, after: string) => world.sql`
+      update plumbline.work_item w set due_at = clock_timestamp() + ${after}::interval from plumbline.resource r
+      where r.uid = w.uid and r.name = ${name}`;
+    await dueIn('late', '1 hour');
+    await dueIn('soon', '5 seconds');
+    expect(await queue.nextDueMs(NAME)).toBeGreaterThan(30_000);
+    await dueIn('soon', '2 hours');
+    const afterMs = await queue.nextDueMs(NAME);
+    expect(afterMs).toBeGreaterThan(3_500_000);
+    expect(afterMs).toBeLessThanOrEqual(3_600_000);
+  });
+});
+
 test('a pass whose PostgreSQL is killed in the middle is finished when it is back, without being repeated', async () => {
   const dataDir = await enterableFolder();
   const server = await startEmbeddedPostgres({ dataDir, log: quiet });

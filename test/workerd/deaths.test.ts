@@ -12,12 +12,15 @@ import { type Answer, clientOf } from '#test/http/client.ts';
 import { TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
-import { EDGE, noWorkerd, useEdge } from '#test/workerd/edge.ts';
+import { openConnection } from '#test/support/prepared-database.ts';
+import { EDGE, noWorkerd, startEdge, useEdge } from '#test/workerd/edge.ts';
 import { descendantsOf, killWorker } from '#test/workerd/workerd-process.ts';
 
 const ROUNDS = 3;
 const WRITES_PER_ROUND = 60;
 const RESTART_LIMIT_MS = 60_000;
+/** Cron runs at the start of an edge, and a minute later. */
+const BEFORE_CRON_MS = 45_000;
 
 describe.skipIf(noWorkerd)('on workerd', () => {
   const edge = useEdge();
@@ -60,6 +63,36 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     expect(ofOne.connections).toBeGreaterThan(ROUNDS);
     await Promise.all([ofOne.stop(), ofAll.stop()]);
     console.log(`${writers.acknowledged.length} writes answered, ${writers.broken} connections broken`);
+  });
+
+  test('after a kill -9 what was written is published, and objects whose passes died are reconciled, without anybody’s request', async () => {
+    const edge = await startEdge();
+    const sql = openConnection(edge.databaseUrl);
+    const away = openConnection(edge.databaseUrl);
+    try {
+      const admin = await clientOf(edge.targets.public, { roles: ['admin'], tenants: '*' });
+      // Runs that have begun stand still: neither a batch nor a claim gets through.
+      await away`begin`;
+      await away`lock table plumbline.event_log, plumbline.pass_lease in share row exclusive mode`;
+      const names = Array.from({ length: 12 }, () => uniqueName('t'));
+      for (const name of names) expect((await admin.post(TENANTS, { metadata: { name } })).status).toBe(201);
+      await killWorker(edge.pid, edge.targets.public.baseUrl);
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name like 'plumbline edge%' and datname = current_database()`;
+      const died = await away`
+        select from plumbline.claim_passes(array(select name from plumbline.controller), 'it died', '15 seconds', 3, '')`;
+      expect(died.length).toBe(3);
+      await away`commit`;
+      const unready = () => sql`
+        select name from plumbline.resource
+        where name = any (${names}::text[]) and not status @> '{"conditions": [{"type": "Ready", "status": "True"}]}'`;
+      expect((await unready()).length).toBe(names.length);
+      await expect.poll(unready, { timeout: BEFORE_CRON_MS, interval: 200 }).toEqual([]);
+      await expect.poll(() => sql`select from plumbline.outbox`, { timeout: 5_000 }).toEqual([]);
+    } finally {
+      await Promise.all([sql.end({ timeout: 1 }), away.end({ timeout: 1 })]);
+      await edge.stop();
+    }
   });
 
   test('kill -9 of npm run edge leaves no process behind; started again with more shards, a watcher resumes where it was', async () => {

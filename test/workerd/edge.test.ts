@@ -12,6 +12,7 @@ import { wranglerProgram } from '#infra/cloudflare/dev/wrangler.ts';
 import { clientOf } from '#test/http/client.ts';
 import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import { useWatches } from '#test/http/watch/world.ts';
+import { openConnection } from '#test/support/prepared-database.ts';
 import { noWorkerd, useEdge } from '#test/workerd/edge.ts';
 
 describe.skipIf(noWorkerd)('on workerd', () => {
@@ -45,6 +46,34 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     expect(waiting?.['count']).toBe(1);
     await runCron();
     await client.waitFor(({ data }) => data.data?.metadata?.name === name);
+  });
+
+  test('a scheduled run publishes and reconciles before it cleans up', async () => {
+    const held = openConnection((await edge()).databaseUrl);
+    await held`begin`;
+    try {
+      // Housekeeping waits for it, until its statement is cancelled.
+      await held`lock table plumbline.lease in exclusive mode`;
+      const name = uniqueName('t');
+      await sql`
+        insert into plumbline.resource (tenant, api_group, kind, name, spec)
+        values ('system', 'plumbline.dev', 'Tenant', ${name}, '{}')`;
+      const cron = fetch(`${world.target.baseUrl}/cdn-cgi/local/scheduled`);
+      const ready = () => sql`
+        select from plumbline.resource
+        where name = ${name} and status @> '{"conditions": [{"type": "Ready", "status": "True"}]}'`;
+      await expect.poll(async () => (await ready()).length, { timeout: 10_000 }).toBe(1);
+      await expect.poll(() => sql`select from plumbline.outbox`, { timeout: 10_000 }).toEqual([]);
+      await expect
+        .poll(() => sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%acquire_lease%'`, {
+          timeout: 10_000,
+        })
+        .toHaveLength(1);
+      await held`rollback`;
+      await (await cron).text();
+    } finally {
+      await held.end({ timeout: 1 });
+    }
   });
 
   test('a kick also reconciles, and what is due later is done by an alarm', async () => {

@@ -110,7 +110,11 @@ export interface WorkQueue {
   /** Puts the controller's finalizer on the object of a pass. @returns whether it is there; false when the lease is lost. */
   addFinalizer(pass: ClaimedPass): Promise<boolean>;
 
-  /** How long until the next item is due, in milliseconds; 0 when one is, undefined when there is none. */
+  /**
+   * How long until there may be something to claim that is not there now, in milliseconds; undefined when nothing is to
+   * come. An item that a lease holds counts from the end of the lease, which its pass may not live to give back; what is
+   * due of changes and deletions, and held by nobody, is for `claim` to find.
+   */
   nextDueMs(controllers: readonly string[]): Promise<number | undefined>;
 
   /** States of watched objects to be mapped, oldest first, but for those that were postponed. */
