@@ -13,7 +13,7 @@ import { TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 import { EDGE, noWorkerd, useEdge } from '#test/workerd/edge.ts';
-import { descendantsOf, killWorker } from '#test/workerd/workerd-process.ts';
+import { descendantsOf, killWorkerd } from '#test/workerd/workerd-process.ts';
 
 const ROUNDS = 3;
 const WRITES_PER_ROUND = 60;
@@ -27,8 +27,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     const { baseUrl } = targets.public;
     const { tenant, token } = await makeTenant(targets.public);
     const admin = await clientOf(targets.public, { roles: ['admin'], tenants: '*' });
-    // The front of wrangler answers 500 while nobody is behind it.
-    const watcher = { baseUrl: () => baseUrl, token, passingCodes: [500] };
+    const watcher = { baseUrl: () => baseUrl, token };
     const ofOne = startResumingWatcher({ ...watcher, tenants: tenant });
     const ofAll = startResumingWatcher(watcher);
     await Promise.all([ofOne.ready, ofAll.ready]);
@@ -44,7 +43,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       }
       // It is being deleted, published and reconciled when all of it dies.
       await untilAnswered(() => admin.delete(`${TENANTS}/${removed.at(-1)}`));
-      await killWorker(pid, baseUrl);
+      await killWorkerd(pid, 'worker');
     }
     await writers.more(WRITES_PER_ROUND, RESTART_LIMIT_MS);
     await writers.stop();
