@@ -61,6 +61,17 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     console.log(`${writers.acknowledged.length} writes answered, ${writers.broken} connections broken`);
   });
 
+  test('kill -9 of the workerd in front is noticed: requests are told to come again, and are served again', async () => {
+    const { targets, pid } = await edge();
+    const viewer = await clientOf(targets.public, { roles: ['viewer'], tenants: '*' });
+    expect((await viewer.get(TENANTS)).status).toBe(200);
+    await killWorkerd(pid, 'front');
+    await vi.waitFor(async () => expect((await viewer.get(TENANTS)).status).toBe(200), {
+      timeout: RESTART_LIMIT_MS,
+      interval: 200,
+    });
+  });
+
   test('kill -9 of npm run edge leaves no process behind; started again with more shards, a watcher resumes where it was', async () => {
     const database = await createTestDatabase();
     const dataDir = await mkdtemp(join(tmpdir(), 'plumbline-edge-'));

@@ -52,7 +52,6 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     });
 
     function watch(token: string, tenants: string): ResumingWatcher {
-      // wrangler's front, while the worker is gone.
       const watcher = startResumingWatcher({ baseUrl, token, tenants });
       watchers.push(watcher);
       return watcher;

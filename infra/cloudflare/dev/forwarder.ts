@@ -6,7 +6,7 @@
 
 import { Agent, createServer, request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
-import type { Logger } from 'pino';
+import type { Logger } from '#core/ports/logger.ts';
 import { listen, type ListenOptions } from '#adapters/node/listen.ts';
 import { refuse, refuseUnreadable } from '#adapters/node/unreadable-requests.ts';
 import { StatusError } from '#core/status-error.ts';
