@@ -49,13 +49,24 @@ export function refuseRequest(error: unknown, logger?: Logger): Response {
   return new Response(body, { status: code, headers });
 }
 
+/**
+ * The same for a handler of node:http that has not answered yet. The connection stays: who still sends a body would not
+ * see the answer of one that is cut.
+ */
+export function refuse(response: ServerResponse, error: StatusError, logger?: Logger): void {
+  const { code, headers, body } = refusalOf(error, logger);
+  response.writeHead(code, { ...headers, Connection: 'keep-alive' }).end(body);
+}
+
 function refusalOf(error: StatusError, logger: Logger | undefined): Refusal {
   const requestId = randomUUID();
   logger?.debug({ requestId, status: error.code, message: error.message }, 'request refused unread');
   const body = JSON.stringify(error.toBody());
+  const { retryAfterSeconds } = error.details ?? {};
   return {
     code: error.code,
     headers: {
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
       Connection: 'close',
       'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(body)),

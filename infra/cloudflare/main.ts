@@ -10,10 +10,9 @@ import { makePooledLogin } from '#adapters/postgres/pooled-login.ts';
 import { withSession } from '#adapters/postgres/session.ts';
 import { type LocalEdgeConfig, readLocalEdgeConfig } from '#infra/cloudflare/config.ts';
 import { startCron } from '#infra/cloudflare/dev/cron.ts';
-import { startForwarder } from '#infra/cloudflare/dev/forwarder.ts';
+import { SCHEDULED, startForwarder } from '#infra/cloudflare/dev/forwarder.ts';
+import { keepWrangler } from '#infra/cloudflare/dev/kept-wrangler.ts';
 import { serveKeySet } from '#infra/cloudflare/dev/key-set.ts';
-import { startWrangler } from '#infra/cloudflare/dev/wrangler.ts';
-import { freePorts } from '#infra/kafka/ports.ts';
 import { runCommand } from '#infra/local/command.ts';
 import type { Config } from '#infra/local/config.ts';
 import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
@@ -31,6 +30,7 @@ await runCommand(async function edge() {
   const stopSignal = waitForStopSignal();
   const started: Started = [];
   try {
+    log.info({ dataDir: config.dataDir }, 'starting the database, then the worker in workerd; this takes some seconds');
     const { ended } = await startAll(edgeConfig, log, started);
     log.info({ signal: await Promise.race([stopSignal, ended]) }, 'stopping');
   } finally {
@@ -50,34 +50,39 @@ async function startAll(
   const pooledUrl = await prepareDatabase(config, databaseUrl, logger);
   const issuer = keys ? await serveDevelopmentKeys(keys, started) : givenIssuer();
 
-  const publicPort = config.publicPort === 0 ? await freePort() : config.publicPort;
+  const place = { port: 0 };
+  const listener = async (name: string, port: number, tool?: string): Promise<string> => {
+    const { address, stop } = await startForwarder({ host, port, to: () => place.port, tool, logger });
+    started.push({ name: `${name} listener`, stop });
+    return address;
+  };
   // Host names tell whom a request is for; on one machine they are told apart by their ports.
-  const controllers = await startForwarder({ host, port: config.controllerPort, to: publicPort });
-  started.push({ name: 'controller listener', stop: () => controllers.stop() });
-  const operators = await startForwarder({ host, port: config.opsPort, to: publicPort });
-  started.push({ name: 'operations listener', stop: () => operators.stop() });
-  const wrangler = await startWrangler({
+  const users = await listener('public', config.publicPort);
+  const controllers = await listener('controller', config.controllerPort);
+  const operators = await listener('operations', config.opsPort, SCHEDULED);
+  const opsUrl = `http://${operators}`;
+  const wrangler = await keepWrangler({
     config,
     databaseUrl,
     pooledUrl,
-    host,
-    port: publicPort,
+    place,
+    healthUrl: `${opsUrl}/healthz`,
     logger,
     variables: {
       ...issuer,
-      CONTROLLER_HOST: controllers.address,
-      OPS_HOST: operators.address,
+      CONTROLLER_HOST: controllers,
+      OPS_HOST: operators,
       WATCH_SHARDS: String(shardCount),
     },
   });
   started.push({ name: 'workerd', stop: () => wrangler.stop() });
-  const cron = startCron(wrangler.url, logger);
+  const cron = startCron(opsUrl + SCHEDULED, logger);
   started.push({ name: 'cron', stop: () => cron.stop() });
 
   await announce({
-    publicUrl: wrangler.url,
-    controllerUrl: `http://${controllers.address}`,
-    opsUrl: `http://${operators.address}`,
+    publicUrl: `http://${users}`,
+    controllerUrl: `http://${controllers}`,
+    opsUrl,
   });
   return { ended: wrangler.ended };
 }
@@ -111,9 +116,4 @@ async function serveDevelopmentKeys(
   const server = await serveKeySet(jwks);
   started.push({ name: 'keys of tokens', stop: () => server.stop() });
   return { TOKEN_ISSUER: issuer, TOKEN_JWKS_URL: server.url };
-}
-
-async function freePort(): Promise<number> {
-  const [port] = await freePorts(1);
-  return port!;
 }

@@ -24,8 +24,6 @@ export interface ResumingWatcherOptions {
   readonly tenants?: string;
   /** @default 'now' */
   readonly from?: string;
-  /** With which a front answers whose server is gone. Besides 503 and 504. */
-  readonly passingCodes?: readonly number[];
 }
 
 export interface ResumingWatcher {
@@ -47,7 +45,6 @@ const RETRY_MS = 25;
 
 /** Begins at once. */
 export function startResumingWatcher(options: ResumingWatcherOptions): ResumingWatcher {
-  const { passingCodes = [] } = options;
   const events: ReceivedEvent[] = [];
   const failures: string[] = [];
   let lastEventId = '';
@@ -90,7 +87,7 @@ export function startResumingWatcher(options: ResumingWatcherOptions): ResumingW
         connections += 1;
         await client.ended;
       } catch (error) {
-        if (error instanceof SseRefused && !isPassing(error.status) && !passingCodes.includes(error.status)) {
+        if (error instanceof SseRefused && !isPassing(error.status)) {
           failures.push(`refused: ${error.message}`);
         }
       }

@@ -12,9 +12,14 @@ import { type Answer, clientOf } from '#test/http/client.ts';
 import { TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
+<<<<<<< HEAD
 import { openConnection } from '#test/support/prepared-database.ts';
 import { EDGE, noWorkerd, startEdge, useEdge } from '#test/workerd/edge.ts';
 import { descendantsOf, killWorker } from '#test/workerd/workerd-process.ts';
+=======
+import { EDGE, noWorkerd, useEdge } from '#test/workerd/edge.ts';
+import { descendantsOf, killWorkerd } from '#test/workerd/workerd-process.ts';
+>>>>>>> s-front
 
 const ROUNDS = 3;
 const WRITES_PER_ROUND = 60;
@@ -30,8 +35,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     const { baseUrl } = targets.public;
     const { tenant, token } = await makeTenant(targets.public);
     const admin = await clientOf(targets.public, { roles: ['admin'], tenants: '*' });
-    // The front of wrangler answers 500 while nobody is behind it.
-    const watcher = { baseUrl: () => baseUrl, token, passingCodes: [500] };
+    const watcher = { baseUrl: () => baseUrl, token };
     const ofOne = startResumingWatcher({ ...watcher, tenants: tenant });
     const ofAll = startResumingWatcher(watcher);
     await Promise.all([ofOne.ready, ofAll.ready]);
@@ -47,7 +51,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       }
       // It is being deleted, published and reconciled when all of it dies.
       await untilAnswered(() => admin.delete(`${TENANTS}/${removed.at(-1)}`));
-      await killWorker(pid, baseUrl);
+      await killWorkerd(pid, 'worker');
     }
     await writers.more(WRITES_PER_ROUND, RESTART_LIMIT_MS);
     await writers.stop();
@@ -65,6 +69,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     console.log(`${writers.acknowledged.length} writes answered, ${writers.broken} connections broken`);
   });
 
+<<<<<<< HEAD
   test('after a kill -9 what was written is published, and objects whose passes died are reconciled, without anybody’s request', async () => {
     const edge = await startEdge();
     const sql = openConnection(edge.databaseUrl);
@@ -93,6 +98,17 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       await Promise.all([sql.end({ timeout: 1 }), away.end({ timeout: 1 })]);
       await edge.stop();
     }
+=======
+  test('kill -9 of the workerd in front is noticed: requests are told to come again, and are served again', async () => {
+    const { targets, pid } = await edge();
+    const viewer = await clientOf(targets.public, { roles: ['viewer'], tenants: '*' });
+    expect((await viewer.get(TENANTS)).status).toBe(200);
+    await killWorkerd(pid, 'front');
+    await vi.waitFor(async () => expect((await viewer.get(TENANTS)).status).toBe(200), {
+      timeout: RESTART_LIMIT_MS,
+      interval: 200,
+    });
+>>>>>>> s-front
   });
 
   test('kill -9 of npm run edge leaves no process behind; started again with more shards, a watcher resumes where it was', async () => {

@@ -26,7 +26,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
   afterAll(() => sql.end());
 
   async function runCron(): Promise<void> {
-    const answer = await fetch(`${world.target.baseUrl}/cdn-cgi/local/scheduled`);
+    const answer = await fetch(`${(await edge()).opsUrl}/cdn-cgi/local/scheduled`);
     expect(answer.status, await answer.text()).toBe(200);
   }
 

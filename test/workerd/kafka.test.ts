@@ -18,7 +18,7 @@ import { describeKafka, startTestKafka } from '#test/support/kafka.ts';
 import { readTopic } from '#test/support/kafka-events.ts';
 import { openSse } from '#test/support/sse-client.ts';
 import { type Edge, noWorkerd, startEdge } from '#test/workerd/edge.ts';
-import { killWorker } from '#test/workerd/workerd-process.ts';
+import { killWorkerd } from '#test/workerd/workerd-process.ts';
 
 const START_MS = 180_000;
 const RESTART_LIMIT_MS = 60_000;
@@ -52,8 +52,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     });
 
     function watch(token: string, tenants: string): ResumingWatcher {
-      // wrangler's front, while the worker is gone.
-      const watcher = startResumingWatcher({ baseUrl, token, tenants, passingCodes: [500] });
+      const watcher = startResumingWatcher({ baseUrl, token, tenants });
       watchers.push(watcher);
       return watcher;
     }
@@ -127,7 +126,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
         const { watcher, write } = await watched();
         const writers = write();
         await writers.more(40);
-        await killWorker(edge.pid, target.baseUrl);
+        await killWorkerd(edge.pid, 'worker');
         await writers.more(40, RESTART_LIMIT_MS);
         await writers.stop();
         await expectDelivered(watcher, writers.acknowledged, RESTART_LIMIT_MS);
@@ -145,7 +144,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
         const [chosen] = await sql`select cluster_id from plumbline.log_choice`;
         await sql`update plumbline.log_choice set cluster_id = 'another-cluster-000000'`;
         // An object that has found them right once believes it.
-        await killWorker(edge.pid, target.baseUrl);
+        await killWorkerd(edge.pid, 'worker');
         await writers.more(5, RESTART_LIMIT_MS);
         const told = await untilReadiness(edge.opsUrl, 503, RESTART_LIMIT_MS);
         expect(told).toMatch(/KAFKA_BROKERS leads to the cluster .* are in the cluster another-cluster-000000/);
@@ -168,7 +167,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       await client.ended;
       const refusal = /EVENT_LOG is ..?kafka.+but this installation has the log ..?postgres/;
       await expect(openSse(url, { token })).rejects.toThrow(refusal);
-      await fetch(`${target.baseUrl}/cdn-cgi/local/scheduled`);
+      await fetch(`${edge.opsUrl}/cdn-cgi/local/scheduled`);
       expect(await untilReadiness(edge.opsUrl, 503)).toMatch(refusal);
       const admin = await clientOf(target, { roles: ['admin'], tenants: '*' });
       expect((await admin.post(TENANTS, { metadata: { name: uniqueName('t') } })).status).toBe(201);

@@ -9,14 +9,16 @@ interface Process {
   readonly command: string;
 }
 
-/** Kills the workerd that runs the worker, at once. Wrangler starts it again. */
-export async function killWorker(edgePid: number, publicUrl: string): Promise<void> {
-  const front = `entry=${new URL(publicUrl).host} `;
-  const workers = (await descendantsOf(edgePid)).filter(
-    ({ command }) => command.includes('workerd serve ') && !`${command} `.includes(front),
+/** Kills one of the two at once: the workerd that runs the worker, or the one in front of it. */
+export async function killWorkerd(edgePid: number, which: 'worker' | 'front'): Promise<void> {
+  const family = await descendantsOf(edgePid);
+  const port = family.map(({ command }) => / dev .* --port=(\d+) /.exec(command)?.[1]).find((found) => found);
+  const found = family.filter(
+    ({ command }) =>
+      command.includes('workerd serve ') && `${command} `.includes(`entry=127.0.0.1:${port} `) === (which === 'front'),
   );
-  if (workers.length !== 1) throw new Error(`one workerd was to be found, not ${workers.length}`);
-  for (const { pid } of workers) process.kill(pid, 'SIGKILL');
+  if (found.length !== 1) throw new Error(`one workerd was to be found, not ${found.length}`);
+  for (const { pid } of found) process.kill(pid, 'SIGKILL');
 }
 
 export async function descendantsOf(pid: number): Promise<readonly Process[]> {

@@ -3,13 +3,12 @@
 import type { Logger } from 'pino';
 
 const EVERY_MS = 60_000;
-const PATH = '/cdn-cgi/local/scheduled';
 
 export interface Cron {
   stop(): void;
 }
 
-/** Now, and every minute. */
+/** Now, and every minute. @param url of wrangler's scheduled run. */
 export function startCron(url: string, logger: Logger): Cron {
   void run();
   const timer = setInterval(() => void run(), EVERY_MS);
@@ -17,7 +16,7 @@ export function startCron(url: string, logger: Logger): Cron {
 
   async function run(): Promise<void> {
     try {
-      const { ok, status } = await fetch(`${url}${PATH}`);
+      const { ok, status } = await fetch(url);
       if (!ok) logger.warn({ status }, 'a scheduled run failed');
     } catch (error) {
       logger.warn({ err: error }, 'workerd does not answer; the next scheduled run is in a minute');

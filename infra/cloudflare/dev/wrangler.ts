@@ -16,7 +16,7 @@ const CONFIGURATION = resolve(import.meta.dirname, '../wrangler.jsonc');
 const WORKER = resolve(import.meta.dirname, '../worker.ts');
 const INSTALLATION = resolve(import.meta.dirname, '../installation.ts');
 const END_WITH_PARENT = pathToFileURL(resolve(import.meta.dirname, 'end-with-parent.ts')).href;
-const READY = /Ready on (http:\/\/\S+)/;
+const READY = 'Ready on http://';
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const KEPT_LINES = 40;
@@ -26,7 +26,7 @@ export interface WranglerOptions {
   readonly databaseUrl: string;
   /** Of the worker's login. */
   readonly pooledUrl: string;
-  readonly host: string;
+  /** On the loopback interface. */
   readonly port: number;
   readonly logger: Logger;
   /** Bindings that are text, beside those of the configuration. */
@@ -34,7 +34,6 @@ export interface WranglerOptions {
 }
 
 export interface Wrangler {
-  readonly url: string;
   /** Rejects when it ends by itself. */
   readonly ended: Promise<never>;
   stop(): Promise<void>;
@@ -45,7 +44,6 @@ export async function startWrangler({
   config,
   databaseUrl,
   pooledUrl,
-  host,
   port,
   logger,
   variables,
@@ -64,7 +62,7 @@ export async function startWrangler({
       'dev',
       entry,
       `--config=${CONFIGURATION}`,
-      `--ip=${host}`,
+      '--ip=127.0.0.1',
       `--port=${port}`,
       '--inspector-port=0',
       `--persist-to=${directory}`,
@@ -87,7 +85,7 @@ export async function startWrangler({
   const lines: string[] = [];
   let isStopping = false;
   const exit = new Promise<void>((done) => child.once('close', () => done()));
-  const { promise: ready, resolve: onReady } = Promise.withResolvers<string>();
+  const { promise: ready, resolve: onReady } = Promise.withResolvers<void>();
   for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take);
   const ended = exit.then(() => {
     if (isStopping) return new Promise<never>(() => undefined);
@@ -99,15 +97,14 @@ export async function startWrangler({
     expiry.addEventListener('abort', () => reject(new StartError(`workerd did not start:\n${lines.join('\n')}`)));
   });
   late.catch(() => undefined);
-  const url = await Promise.race([ready, ended, late]);
-  return { url, ended, stop };
+  await Promise.race([ready, ended, late]);
+  return { ended, stop };
 
   function take(line: string): void {
     if (line.trim() === '') return;
     lines.push(line);
     if (lines.length > KEPT_LINES) lines.shift();
-    const found = READY.exec(line)?.[1];
-    if (found) onReady(found);
+    if (line.includes(READY)) onReady();
     logWorkerLine(line, logger);
   }
 

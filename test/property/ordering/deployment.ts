@@ -132,12 +132,12 @@ const CRON_EVERY_MS = 2_000;
 
 /** More often than any platform does. Connections of the edge are cut by tests too; what fails comes again. */
 async function runCron(
-  { baseUrl, opsUrl }: LocalInstance,
+  { opsUrl }: LocalInstance,
   signal: AbortSignal,
   onPublished: (events: number) => void,
 ): Promise<void> {
   while (!signal.aborted) {
-    const metrics = await Promise.all([textOf(`${opsUrl}/metrics`), textOf(`${baseUrl}/cdn-cgi/local/scheduled`)]);
+    const metrics = await Promise.all([textOf(`${opsUrl}/metrics`), textOf(`${opsUrl}/cdn-cgi/local/scheduled`)]);
     onPublished(Number(/^plumbline_published_events_total (\d+)$/m.exec(metrics[0])?.[1] ?? 0));
     await new Promise((resolve) => setTimeout(resolve, CRON_EVERY_MS));
   }
