@@ -16,6 +16,7 @@ import { integer } from '#infra/local/variables.ts';
 
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;
+const MOST_AT_ONCE = 10_000;
 
 /** Its sockets have no place for one: brokers would see a client without, and workerd would not say so. */
 const NO_CLIENT_CERTIFICATES =
@@ -30,6 +31,8 @@ export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay>
   /** What is asked of it is for operators. */
   readonly opsHost: string | undefined;
   readonly shardCount: number;
+  /** Of a tenant, or of a caller, to each isolate. */
+  readonly requestsAtOnce: number;
 }
 
 /** @throws {StartError} with one line per binding that is missing or wrong. */
@@ -46,13 +49,14 @@ export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConf
     ];
     throw new StartError(problems.flat().join('\n'));
   }
-  const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS } = own.output;
+  const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS, TENANT_REQUESTS_AT_ONCE } = own.output;
   return {
     ...bindings,
     ...shared,
     controllerHost: CONTROLLER_HOST,
     opsHost: OPS_HOST,
     shardCount: WATCH_SHARDS,
+    requestsAtOnce: TENANT_REQUESTS_AT_ONCE,
   };
 }
 
@@ -72,6 +76,8 @@ const OwnVariables = v.pipe(
     CONTROLLER_HOST: v.optional(host),
     OPS_HOST: v.optional(host),
     WATCH_SHARDS: v.optional(integer(1, MOST_SHARDS, `1 to ${MOST_SHARDS}`), '1'),
+    // At 33 ms each they would be a thousand a second, and one thread answers no more than 150.
+    TENANT_REQUESTS_AT_ONCE: v.optional(integer(1, MOST_AT_ONCE, `1 to ${MOST_AT_ONCE}`), '32'),
     CURSOR_KEYS_FILE: v.optional(v.never('nothing, for a worker has no files; CURSOR_KEYS has the keys themselves')),
   }),
   v.partialCheck(

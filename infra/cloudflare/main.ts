@@ -61,7 +61,7 @@ async function startAll(config: Config, logger: Logger, started: Started): Promi
       ...issuer,
       CONTROLLER_HOST: controllers.address,
       OPS_HOST: operators.address,
-      ...givenShards(),
+      ...givenOwn(),
     },
   });
   started.push({ name: 'workerd', stop: () => wrangler.stop() });
@@ -93,13 +93,16 @@ async function prepareDatabase(config: Config, databaseUrl: string, logger: Logg
 }
 
 /** Read by the worker alone. */
-function givenShards(): Readonly<Record<string, string>> {
-  const { WATCH_SHARDS: given = '' } = process.env;
-  return given === '' ? {} : { WATCH_SHARDS: given };
+function givenOwn(): Readonly<Record<string, string>> {
+  return givenOf(['WATCH_SHARDS', 'TENANT_REQUESTS_AT_ONCE']);
 }
 
 function givenIssuer(): Readonly<Record<string, string>> {
-  const given = Object.keys(issuerVariables()).map((name) => [name, process.env[name] ?? ''] as const);
+  return givenOf(Object.keys(issuerVariables()));
+}
+
+function givenOf(names: readonly string[]): Readonly<Record<string, string>> {
+  const given = names.map((name) => [name, process.env[name] ?? ''] as const);
   return Object.fromEntries(given.filter(([, value]) => value !== ''));
 }
 
