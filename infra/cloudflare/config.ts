@@ -107,10 +107,10 @@ const host = v.pipe(
 );
 
 const CHECKED_BY_BOTH = {
-  ...OF_OTHER_HOSTS,
   WATCH_SHARDS: v.optional(integer(1, MOST_SHARDS, `1 to ${MOST_SHARDS}`), '1'),
   // At 33 ms each they would be a thousand a second, and one thread answers no more than 150.
   TENANT_REQUESTS_AT_ONCE: v.optional(integer(1, MOST_AT_ONCE, `1 to ${MOST_AT_ONCE}`), '32'),
+  ...OF_OTHER_HOSTS,
 };
 
 const OwnVariables = v.pipe(

@@ -58,7 +58,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       await sql`
         insert into plumbline.resource (tenant, api_group, kind, name, spec)
         values ('system', 'plumbline.dev', 'Tenant', ${name}, '{}')`;
-      const cron = fetch(`${world.target.baseUrl}/cdn-cgi/local/scheduled`);
+      const cron = runCron();
       const ready = () => sql`
         select from plumbline.resource
         where name = ${name} and status @> '{"conditions": [{"type": "Ready", "status": "True"}]}'`;
@@ -70,7 +70,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
         })
         .toHaveLength(1);
       await held`rollback`;
-      await (await cron).text();
+      await cron;
     } finally {
       await held.end({ timeout: 1 });
     }
