@@ -13,6 +13,13 @@ export function payerOf(caller: Caller, tenant: string | undefined): Payer {
   return only !== undefined && others.length === 0 ? { tenant: only } : { subject };
 }
 
+const IN_NAMESPACE = /\/namespaces\/([a-z0-9-]{1,63})(?:\/|$)/;
+
+/** Of a request to this path of the API. */
+export function payerAt(caller: Caller, path: string): Payer {
+  return payerOf(caller, IN_NAMESPACE.exec(path)?.[1]);
+}
+
 /** Of a watch over these tenants: each of them that was named. */
 export function payersOf(subject: string, tenants: TenantSet, shared: string): readonly Payer[] {
   const named = isOpenSet(tenants) ? [] : tenants.filter((tenant) => tenant !== shared);

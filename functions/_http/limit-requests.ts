@@ -6,7 +6,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
 
 import type { HttpEnv } from '#http/app.ts';
-import { keyOf, nameOf, payerOf } from '#http/charged-to.ts';
+import { keyOf, nameOf, payerAt } from '#http/charged-to.ts';
 import { isDeletion, isFinalizerPatch } from '#http/removals.ts';
 import type { TenantLimits } from '#core/ports/tenant-limits.ts';
 import { StatusError } from '#core/status-error.ts';
@@ -26,14 +26,13 @@ const HELD_BACK_MS = 500;
 const MAX_HELD_BACK = 2_000;
 /** About 2 MiB. */
 const MAX_BUCKETS = 20_000;
-const IN_NAMESPACE = /\/namespaces\/([a-z0-9-]{1,63})(?:\/|$)/;
 
 /** Behind `authenticate`. Who is over the limit gets 429, before anything is read from the database. */
 export function limitRequests({ limits, onRefused }: RequestLimitOptions): MiddlewareHandler<HttpEnv> {
   const buckets = new TokenBuckets(MAX_BUCKETS);
   let heldBack = 0;
   return async function requestLimit(c, next) {
-    const payer = payerOf(c.get('caller'), IN_NAMESPACE.exec(c.req.path)?.[1]);
+    const payer = payerAt(c.get('caller'), c.req.path);
     const { requestsPerSecond } = 'tenant' in payer ? limits.of(payer.tenant) : limits.default;
     const taking = await take(c, keyOf(payer), requestsPerSecond);
     if (taking.isTaken) return next();

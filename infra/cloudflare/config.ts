@@ -16,6 +16,7 @@ import { integer } from '#infra/local/variables.ts';
 
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;
+const MOST_AT_ONCE = 10_000;
 
 /** Their sockets have no place for one: brokers would see a client without, and workerd would not say so. */
 const NO_CLIENT_CERTIFICATES =
@@ -41,9 +42,11 @@ export interface EdgeConfig extends Bindings<WatchShard, Background, KafkaRelay>
   /** What is asked of it is for operators. */
   readonly opsHost: string | undefined;
   readonly shardCount: number;
+  /** Of a tenant, or of a caller, to each isolate. */
+  readonly requestsAtOnce: number;
 }
 
-export type LocalEdgeConfig = Pick<EdgeConfig, 'config' | 'shardCount'>;
+export type LocalEdgeConfig = Pick<EdgeConfig, 'config' | 'shardCount' | 'requestsAtOnce'>;
 
 /** @throws {StartError} with one line per binding that is missing or wrong. */
 export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConfig {
@@ -62,7 +65,7 @@ export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConf
     ];
     throw new StartError(problems.flat().join('\n'));
   }
-  const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS } = own.output;
+  const { CONTROLLER_HOST, OPS_HOST, WATCH_SHARDS, TENANT_REQUESTS_AT_ONCE } = own.output;
   return {
     ...bindings,
     config: shared,
@@ -70,6 +73,7 @@ export function readEdgeConfig(env: Readonly<Record<string, unknown>>): EdgeConf
     controllerHost: CONTROLLER_HOST,
     opsHost: OPS_HOST,
     shardCount: WATCH_SHARDS,
+    requestsAtOnce: TENANT_REQUESTS_AT_ONCE,
   };
 }
 
@@ -87,7 +91,8 @@ export function readLocalEdgeConfig(
   if ('length' in shared || !own.success) {
     throw new StartError([...(own.issues?.map(describe) ?? []), ...('length' in shared ? shared : [])].join('\n'));
   }
-  return { config: shared, shardCount: own.output.WATCH_SHARDS };
+  const { WATCH_SHARDS, TENANT_REQUESTS_AT_ONCE } = own.output;
+  return { config: shared, shardCount: WATCH_SHARDS, requestsAtOnce: TENANT_REQUESTS_AT_ONCE };
 }
 
 /** Whose tokens are taken at this address. */
@@ -101,10 +106,15 @@ const host = v.pipe(
   v.check((text) => hostOf(text) === text, 'a host name in lower case, with its port where that is not 443'),
 );
 
-const WATCH_SHARDS = v.optional(integer(1, MOST_SHARDS, `1 to ${MOST_SHARDS}`), '1');
+const CHECKED_BY_BOTH = {
+  ...OF_OTHER_HOSTS,
+  WATCH_SHARDS: v.optional(integer(1, MOST_SHARDS, `1 to ${MOST_SHARDS}`), '1'),
+  // At 33 ms each they would be a thousand a second, and one thread answers no more than 150.
+  TENANT_REQUESTS_AT_ONCE: v.optional(integer(1, MOST_AT_ONCE, `1 to ${MOST_AT_ONCE}`), '32'),
+};
 
 const OwnVariables = v.pipe(
-  v.object({ CONTROLLER_HOST: v.optional(host), OPS_HOST: v.optional(host), WATCH_SHARDS, ...OF_OTHER_HOSTS }),
+  v.object({ CONTROLLER_HOST: v.optional(host), OPS_HOST: v.optional(host), ...CHECKED_BY_BOTH }),
   v.partialCheck(
     [['CONTROLLER_HOST'], ['OPS_HOST']],
     (given) => given.OPS_HOST === undefined || given.OPS_HOST !== given.CONTROLLER_HOST,
@@ -112,7 +122,7 @@ const OwnVariables = v.pipe(
   ),
 );
 
-const LocalVariables = v.object({ ...GIVEN_BY_PORTS, WATCH_SHARDS, ...OF_OTHER_HOSTS });
+const LocalVariables = v.object({ ...GIVEN_BY_PORTS, ...CHECKED_BY_BOTH });
 
 function refused(why: string): v.GenericSchema<string | undefined, undefined> {
   return v.optional(v.never(why));

@@ -3,13 +3,13 @@
 import { createHttpApp } from '#http/app.ts';
 import { StatusError } from '#core/status-error.ts';
 import { audienceAt } from '#infra/cloudflare/config.ts';
-import { edge, logger } from '#infra/cloudflare/installation.ts';
+import { edge, requestLogger } from '#infra/cloudflare/installation.ts';
 
 /** As every function answers an error. */
 export async function answerFailure(request: Request, error: unknown): Promise<Response> {
   const audience = audienceAt(request.url, edge);
   const app = createHttpApp({
-    logger: logger.child({ audience }),
+    logger: requestLogger.child({ audience }),
     ...(audience === 'public' && { allowedOrigins: edge.config.allowedOrigins }),
   });
   app.all('*', () => {

@@ -5,6 +5,7 @@ import type { JWTVerifyGetKey } from 'jose';
 import { onDemandKeys } from '#adapters/jwks/on-demand-keys.ts';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { consoleLogger } from '#adapters/workers/console-logger.ts';
+import { sparingLogger } from '#adapters/workers/sparing-logger.ts';
 import { defineKind, type Kind, type KindDefinition } from '#core/kind.ts';
 import { createKindRegistry, type KindRegistry } from '#core/kind-registry.ts';
 import type { Logger } from '#core/ports/logger.ts';
@@ -16,6 +17,9 @@ import { shippedKinds } from '#infra/local/shipped-kinds.ts';
 export const edge: EdgeConfig = readEdgeConfig(env);
 
 export const logger: Logger = consoleLogger(edge.config.logLevel);
+
+/** Of what callers ask for. */
+export const requestLogger: Logger = sparingLogger(logger);
 
 /** For requests; a shard follows them itself. */
 export const tokenKeys: JWTVerifyGetKey = onDemandKeys({

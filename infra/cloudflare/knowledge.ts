@@ -54,7 +54,7 @@ export async function freshKnowledge(sql: Sql, defaults: Limits): Promise<Knowle
     known = { box: secretBox(keys, { sealingId }), blocks, limits, readAtMs: Date.now() };
     return knowledgeOf(known);
   } catch (error) {
-    return unknown(await explained(error, sql));
+    return noKnowledge(await explained(error, sql));
   }
 }
 
@@ -75,7 +75,7 @@ function knowledgeOf({ box, blocks }: Known): Knowledge {
 }
 
 /** Who is blocked must not come in, nor may a token be called malformed that a new key may have sealed. */
-function unknown(cause: unknown): Knowledge {
+export function noKnowledge(cause: unknown): Knowledge {
   const refuse = (): never => {
     throw cause;
   };

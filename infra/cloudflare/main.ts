@@ -41,7 +41,7 @@ process.exit();
 
 /** @returns a promise that rejects when workerd ends by itself. */
 async function startAll(
-  { config, shardCount }: LocalEdgeConfig,
+  { config, shardCount, requestsAtOnce }: LocalEdgeConfig,
   logger: Logger,
   started: Started,
 ): Promise<{ readonly ended: Promise<never> }> {
@@ -73,6 +73,7 @@ async function startAll(
       CONTROLLER_HOST: controllers,
       OPS_HOST: operators,
       WATCH_SHARDS: String(shardCount),
+      TENANT_REQUESTS_AT_ONCE: String(requestsAtOnce),
     },
   });
   started.push({ name: 'workerd', stop: () => wrangler.stop() });

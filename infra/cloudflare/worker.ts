@@ -7,7 +7,7 @@ import type { ExecutionContext, ScheduledController } from 'cloudflare:workers';
 import { audienceAt } from '#infra/cloudflare/config.ts';
 import { answerFailure, objectFailed } from '#infra/cloudflare/failure.ts';
 import { identify } from '#infra/cloudflare/identify.ts';
-import { edge, kindsOver, logger, tally } from '#infra/cloudflare/installation.ts';
+import { edge, kindsOver, requestLogger, tally } from '#infra/cloudflare/installation.ts';
 import { answerOperator } from '#infra/cloudflare/operations.ts';
 import { answerResourceRequest } from '#infra/cloudflare/resource-api.ts';
 import { shardOf } from '#infra/cloudflare/shards.ts';
@@ -22,13 +22,13 @@ const worker = {
     if (edge.opsHost !== undefined && url.host === edge.opsHost) return answerOperator(request, edge);
     const later = (work: Promise<unknown>): void =>
       context.waitUntil(
-        work.catch((error: unknown) => logger.warn({ err: error }, 'what was left to do failed; cron does it')),
+        work.catch((error: unknown) => requestLogger.warn({ err: error }, 'what was left to do failed; cron does it')),
       );
     const startedAtMs = Date.now();
     const answer = await (
       url.pathname.startsWith('/watch/')
         ? answerWatch(request, url)
-        : answerResourceRequest(request, { kindsOver, logger, later })
+        : answerResourceRequest(request, { kindsOver, logger: requestLogger, later })
     ).catch((error: unknown) => answerFailure(request, error));
     tally.answered({ method: request.method, code: answer.status, seconds: (Date.now() - startedAtMs) / 1_000 });
     later(tally.tell());

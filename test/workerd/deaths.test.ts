@@ -12,14 +12,9 @@ import { type Answer, clientOf } from '#test/http/client.ts';
 import { TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
 import { type LocalInstance, startLocalInstance } from '#test/support/local-instance.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
-<<<<<<< HEAD
 import { openConnection } from '#test/support/prepared-database.ts';
 import { EDGE, noWorkerd, startEdge, useEdge } from '#test/workerd/edge.ts';
-import { descendantsOf, killWorker } from '#test/workerd/workerd-process.ts';
-=======
-import { EDGE, noWorkerd, useEdge } from '#test/workerd/edge.ts';
 import { descendantsOf, killWorkerd } from '#test/workerd/workerd-process.ts';
->>>>>>> s-front
 
 const ROUNDS = 3;
 const WRITES_PER_ROUND = 60;
@@ -69,7 +64,6 @@ describe.skipIf(noWorkerd)('on workerd', () => {
     console.log(`${writers.acknowledged.length} writes answered, ${writers.broken} connections broken`);
   });
 
-<<<<<<< HEAD
   test('after a kill -9 what was written is published, and objects whose passes died are reconciled, without anybody’s request', async () => {
     const edge = await startEdge();
     const sql = openConnection(edge.databaseUrl);
@@ -81,7 +75,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       await away`lock table plumbline.event_log, plumbline.pass_lease in share row exclusive mode`;
       const names = Array.from({ length: 12 }, () => uniqueName('t'));
       for (const name of names) expect((await admin.post(TENANTS, { metadata: { name } })).status).toBe(201);
-      await killWorker(edge.pid, edge.targets.public.baseUrl);
+      await killWorkerd(edge.pid, 'worker');
       await sql`select pg_terminate_backend(pid) from pg_stat_activity
         where application_name like 'plumbline edge%' and datname = current_database()`;
       const died = await away`
@@ -98,7 +92,8 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       await Promise.all([sql.end({ timeout: 1 }), away.end({ timeout: 1 })]);
       await edge.stop();
     }
-=======
+  });
+
   test('kill -9 of the workerd in front is noticed: requests are told to come again, and are served again', async () => {
     const { targets, pid } = await edge();
     const viewer = await clientOf(targets.public, { roles: ['viewer'], tenants: '*' });
@@ -108,7 +103,6 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       timeout: RESTART_LIMIT_MS,
       interval: 200,
     });
->>>>>>> s-front
   });
 
   test('kill -9 of npm run edge leaves no process behind; started again with more shards, a watcher resumes where it was', async () => {

@@ -48,7 +48,8 @@ export async function startEdge(variables: Readonly<Record<string, string>> = {}
     program: EDGE,
     databaseUrl: database.url,
     dataDir,
-    env: { TENANT_GRACE_SECONDS: '1', ...variables },
+    // Suites write side by side.
+    env: { TENANT_GRACE_SECONDS: '1', TENANT_REQUESTS_AT_ONCE: '128', ...variables },
   }).catch(async (error: unknown) => {
     await leave();
     throw error;

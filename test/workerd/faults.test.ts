@@ -8,7 +8,7 @@ import { expectDelivered } from '#test/fault/delivery.ts';
 import { startResumingWatcher } from '#test/fault/resuming-watcher.ts';
 import { makeTenant } from '#test/fault/tenant.ts';
 import { startWriters } from '#test/fault/writers.ts';
-import { clientOf } from '#test/http/client.ts';
+import { type Answer, clientOf, clientWith } from '#test/http/client.ts';
 import { createWidget, expectStatus, TENANTS, uniqueName, useWorld } from '#test/http/resource-api/world.ts';
 import { ACKS, statusOf } from '#test/http/watch-groups/world.ts';
 import { EVERYONE, useWatches, watchUrl } from '#test/http/watch/world.ts';
@@ -18,6 +18,7 @@ import { noWorkerd, useEdge } from '#test/workerd/edge.ts';
 
 const ORIGIN = 'https://app.example';
 const SHARDS = 3;
+const AT_ONCE = 32;
 /** Isolates tell every few seconds what they counted. */
 const TOLD = { timeout: 20_000, interval: 200 };
 
@@ -25,6 +26,7 @@ describe.skipIf(noWorkerd)('on workerd', () => {
   const edge = useEdge(async () => ({
     WATCH_SHARDS: String(SHARDS),
     CORS_ORIGINS: ORIGIN,
+    TENANT_REQUESTS_AT_ONCE: String(AT_ONCE),
     KINDS: './test/workerd/breakable-kinds.ts',
   }));
   const world = useWorld(async () => (await edge()).targets.public);
@@ -70,6 +72,57 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       await expect.poll(() => metric(/^plumbline_refused_by_limit_total\{limit="requests"\}/), TOLD).toBeGreaterThan(0);
       await expect.poll(() => metric(/duration_seconds_count\{method="GET",code="429"\}/), TOLD).toBeGreaterThan(0);
       expect(await metric(/duration_seconds_count\{method="GET",code="200"\}/)).toBeGreaterThan(0);
+    });
+
+    test('a tenant with too many requests open is told 429 before it uses up the connections, and others are served', async () => {
+      const { tenant, token } = await makeTenant(world.target);
+      const flooder = clientWith(world.target.baseUrl, `Bearer ${token}`);
+      const refused = await metric(/^plumbline_refused_by_limit_total\{limit="requests"\}/);
+      // Room for the tenant's, those that end, the background's, and another caller's.
+      await sql.unsafe(`alter role "${login}" connection limit ${AT_ONCE * 2 + 20}`);
+      const path = `/apis/example.dev/v1/namespaces/${tenant}/widgets`;
+      const answers: Answer[] = [];
+      const others: number[] = [];
+      try {
+        const flood = Array.from({ length: 200 }, async () => {
+          for (let count = 0; count < 4; count++) {
+            answers.push(await flooder.get(path));
+          }
+        });
+        let isOver = false;
+        const flooded = Promise.all(flood).finally(() => (isOver = true));
+        while (!isOver) others.push((await world.viewer.get(world.widgets)).status);
+        await flooded;
+      } finally {
+        await sql.unsafe(`alter role "${login}" connection limit -1`);
+      }
+      expect(new Set(others)).toEqual(new Set([200]));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+      const one = answers.find(({ status }) => status === 429)!;
+      expectStatus(one, 429, 'TooManyRequests', /^tenant "[^"]+" has 32 requests open/);
+      expect(one.headers.get('Retry-After')).toBe('1');
+      await expect
+        .poll(() => metric(/^plumbline_refused_by_limit_total\{limit="requests"\}/), TOLD)
+        .toBeGreaterThan(refused);
+      // All places were given back.
+      const after = await Promise.all(Array.from({ length: AT_ONCE }, () => flooder.get(path)));
+      expect(new Set(after.map(({ status }) => status))).toEqual(new Set([200]));
+    });
+
+    test('who goes away before the answer gives its places back', async () => {
+      const { tenant, token } = await makeTenant(world.target);
+      const path = `/apis/example.dev/v1/namespaces/${tenant}/widgets`;
+      const headers = { Authorization: `Bearer ${token}` };
+      const left = new AbortController();
+      const leaving = Array.from({ length: AT_ONCE }, () =>
+        fetch(world.target.baseUrl + path, { headers, signal: left.signal }),
+      );
+      await Promise.any(leaving);
+      left.abort();
+      await Promise.allSettled(leaving);
+      const client = clientWith(world.target.baseUrl, `Bearer ${token}`);
+      const side = () => Promise.all(Array.from({ length: AT_ONCE }, () => client.get(path)));
+      await expect.poll(async () => (await side()).map(({ status }) => status), { timeout: 15_000 }).not.toContain(429);
     });
 
     test('a tenant over its watchers is told 429 and when to come back, and gets in when one has left', async () => {
@@ -180,6 +233,9 @@ describe.skipIf(noWorkerd)('on workerd', () => {
       // Neither cron nor another write follows.
       await expectDelivered(watcher, writers.acknowledged);
       await expect.poll(() => metric(/duration_seconds_count\{method="\w+",code="503"\}/), TOLD).toBeGreaterThan(10);
+      const lines = (await edge()).log().match(/"msg":"request could not be served"/g) ?? [];
+      expect(lines.length).toBeGreaterThan(0);
+      expect(lines.length).toBeLessThan(writers.refusals.length);
       await watcher.stop();
     });
 

@@ -74,6 +74,7 @@ describe('a worker', () => {
     ['WATCH_SHARDS', '1001', 'WATCH_SHARDS is "1001"; allowed: 1 to 1000'],
     ['WATCH_SHARDS', '1.5', 'WATCH_SHARDS is "1.5"; allowed: 1 to 1000'],
     ['WATCH_SHARDS', -1, 'WATCH_SHARDS is "-1"; allowed: 1 to 1000'],
+    ['TENANT_REQUESTS_AT_ONCE', '0', 'TENANT_REQUESTS_AT_ONCE is "0"; allowed: 1 to 10000'],
     ['CURSOR_KEYS', 'secret', /^CURSOR_KEYS is "\*\*\*"; allowed: keys in the order of their ids/],
     ['CURSOR_KEYS', `${KEY} ${KEY}`, /^CURSOR_KEYS is "\*\*\*"/],
     ['CURSOR_KEYS_FILE', '/etc/keys', /CURSOR_KEYS_FILE is "\/etc\/keys"; allowed: nothing, for a worker has no files/],
