@@ -6,7 +6,6 @@
 import { beforeEach } from 'vitest';
 
 const FRONT_COMPRESSES = 'the front compresses by itself, and with brotli too; so does the platform';
-const FRONT_HTTP = 'connections are the front of workerd; the worker sees requests';
 
 const FRONT_TELLS_LATE =
   'wrangler dev does not tell that a client is gone: the second frame that cannot be sent does, seconds later';
@@ -16,14 +15,6 @@ const DIFFERENCES: ReadonlyMap<string, string> = new Map([
   ['for undefined it is not', FRONT_COMPRESSES],
   ['a large list is compressed for who asks, and is the same list', FRONT_COMPRESSES],
   ['small answers, objects, errors and HEAD are left as they are', FRONT_COMPRESSES],
-  ['of 1 MiB in the query is refused before it is looked at', FRONT_HTTP],
-  ['of 1 MiB in the header is refused before it is looked at', FRONT_HTTP],
-  ['what is no request is refused as all that is wrong, in words', FRONT_HTTP],
-  ['without a length and without an end are refused after 1 MiB', FRONT_HTTP],
-  ['HTTP/1.0 clients get an answer without chunks, which ends with the connection', FRONT_HTTP],
-  ['that is no request loses its connection at most, and nobody else notices', FRONT_HTTP],
-  ['without an end loses its connection at most, and nobody else notices', FRONT_HTTP],
-  ['of zeros loses its connection at most, and nobody else notices', FRONT_HTTP],
   ['open streams are counted while they are open, and ended ones by their reason', FRONT_TELLS_LATE],
   ['the end of a token and the end of a tenant are told apart from clients that go', FRONT_TELLS_LATE],
   ['members of groups are counted apart, with what their groups are behind by and what was refused', FRONT_TELLS_LATE],

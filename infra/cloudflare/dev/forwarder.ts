@@ -77,6 +77,8 @@ export async function startForwarder({ host, port, to, tool, logger }: Forwarder
     response.once('close', () => {
       if (!response.writableFinished || !upstream.writableFinished) upstream.destroy();
     });
+    // Its body may never come, and be no concern of the answer.
+    upstream.flushHeaders();
     passBody(request, upstream, response);
   }
 
