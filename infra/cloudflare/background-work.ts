@@ -21,10 +21,10 @@ import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
 import { type Again, createLogWork } from '#infra/cloudflare/log-work.ts';
 import { type OwnLog, openOwnLog } from '#infra/cloudflare/own-log.ts';
-import { logUpkeep } from '#infra/local/log-upkeep.ts';
-import { createPublisherReports } from '#infra/local/publisher-reports.ts';
-import { localReadiness } from '#infra/local/readiness.ts';
-import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
+import { logUpkeep } from '#infra/_shared/event-log/log-upkeep.ts';
+import { createPublisherReports } from '#infra/_shared/event-log/publisher-reports.ts';
+import { localReadiness } from '#infra/_shared/serving/readiness.ts';
+import { reconcileDeps, upkeepDeps } from '#infra/_shared/kinds/reconciler.ts';
 
 // An object may have six connections open. A pass on a managed database takes up to three beside these.
 const PUBLISH_CONNECTIONS = 1;

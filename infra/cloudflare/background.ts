@@ -15,7 +15,7 @@ import { onceMore } from '#infra/cloudflare/once-more.ts';
 import type { Tally } from '#infra/cloudflare/tally.ts';
 import { toldElsewhere } from '#infra/cloudflare/told-elsewhere.ts';
 import { createWakeUps } from '#infra/cloudflare/wake-ups.ts';
-import { messageOf } from '#infra/local/start-error.ts';
+import { messageOf } from '#infra/_shared/life/start-error.ts';
 
 /** Connections are kept for the next write; held longer they would keep this object from being evicted. */
 const LINGER_MS = 10_000;

@@ -9,10 +9,10 @@ import type { Audience } from '#core/identity.ts';
 import type { Background } from '#infra/cloudflare/background.ts';
 import type { KafkaRelay } from '#infra/cloudflare/kafka-relay.ts';
 import type { WatchShard } from '#infra/cloudflare/watch-shard.ts';
-import { type Config, type ConfigOptions, readConfig } from '#infra/local/config.ts';
-import { type IssuerConfig, ISSUER_VARIABLES } from '#infra/local/issuer-variables.ts';
-import { messageOf, StartError } from '#infra/local/start-error.ts';
-import { integer } from '#infra/local/variables.ts';
+import { type Config, type ConfigOptions, readConfig } from '#infra/_shared/settings/config.ts';
+import { type IssuerConfig, ISSUER_VARIABLES } from '#infra/_shared/settings/issuer-variables.ts';
+import { messageOf, StartError } from '#infra/_shared/life/start-error.ts';
+import { integer } from '#infra/_shared/settings/variables.ts';
 
 /** Each is a thread and 128 MB. */
 const MOST_SHARDS = 1_000;

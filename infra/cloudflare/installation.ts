@@ -12,7 +12,7 @@ import type { Logger } from '#core/ports/logger.ts';
 import type { TopicAdmin } from '#core/ports/topics.ts';
 import { type EdgeConfig, readEdgeConfig } from '#infra/cloudflare/config.ts';
 import { createTally, type IsolateTally } from '#infra/cloudflare/tally.ts';
-import { shippedKinds } from '#infra/local/shipped-kinds.ts';
+import { shippedKinds } from '#infra/_shared/kinds/shipped-kinds.ts';
 
 export const edge: EdgeConfig = readEdgeConfig(env);
 

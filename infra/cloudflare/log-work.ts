@@ -3,8 +3,8 @@
 import type { Notice } from '#adapters/workers/notices.ts';
 import type { Outbox } from '#core/ports/outbox.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
-import type { InstanceLog } from '#infra/local/event-log.ts';
-import type { PublisherReports } from '#infra/local/publisher-reports.ts';
+import type { InstanceLog } from '#infra/_shared/event-log/event-log.ts';
+import type { PublisherReports } from '#infra/_shared/event-log/publisher-reports.ts';
 
 export interface LogWorkDeps {
   readonly eventLog: Pick<InstanceLog, 'outbox' | 'prepare'>;

@@ -13,15 +13,15 @@ import { startCron } from '#infra/cloudflare/dev/cron.ts';
 import { SCHEDULED, startForwarder } from '#infra/cloudflare/dev/forwarder.ts';
 import { keepWrangler } from '#infra/cloudflare/dev/kept-wrangler.ts';
 import { serveKeySet } from '#infra/cloudflare/dev/key-set.ts';
-import { runCommand } from '#infra/local/command.ts';
-import type { Config } from '#infra/local/config.ts';
-import type { DevelopmentIdentity } from '#infra/local/development-identity.ts';
-import { ownInstallation } from '#infra/local/installation.ts';
-import { issuerVariables } from '#infra/local/issuer-variables.ts';
-import { openKinds } from '#infra/local/open-kinds.ts';
-import { openOwnInstance } from '#infra/local/own-instance.ts';
-import { type Started, stopAll } from '#infra/local/started.ts';
-import { waitForStopSignal } from '#infra/local/stop-signals.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import type { Config } from '#infra/_shared/settings/config.ts';
+import type { DevelopmentIdentity } from '#infra/_shared/tokens/development-identity.ts';
+import { ownInstallation } from '#infra/_shared/database/installation.ts';
+import { issuerVariables } from '#infra/_shared/settings/issuer-variables.ts';
+import { openKinds } from '#infra/_shared/kinds/open-kinds.ts';
+import { openOwnInstance } from '#infra/_shared/data-dir/own-instance.ts';
+import { type Started, stopAll } from '#infra/_shared/life/started.ts';
+import { waitForStopSignal } from '#infra/_shared/life/stop-signals.ts';
 
 await runCommand(async function edge() {
   const edgeConfig = readLocalEdgeConfig(process.env, { isTerminal: process.stdout.isTTY });

@@ -4,7 +4,7 @@ import type { CheckResult } from '#adapters/node/readiness.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
 import { sumOf } from '#infra/cloudflare/kept-counts.ts';
 import { shardNames } from '#infra/cloudflare/shards.ts';
-import { messageOf } from '#infra/local/start-error.ts';
+import { messageOf } from '#infra/_shared/life/start-error.ts';
 
 type Route = (edge: EdgeConfig, query: URLSearchParams) => Promise<Response>;
 

@@ -9,9 +9,9 @@ import type { Logger } from '#core/ports/logger.ts';
 import { StatusError } from '#core/status-error.ts';
 import { brokerSockets } from '#infra/cloudflare/broker-sockets.ts';
 import type { EdgeConfig } from '#infra/cloudflare/config.ts';
-import { findWantedLog, type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
-import type { PublisherReports } from '#infra/local/publisher-reports.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { findWantedLog, type InstanceLog, openEventLog } from '#infra/_shared/event-log/event-log.ts';
+import type { PublisherReports } from '#infra/_shared/event-log/publisher-reports.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
 
 export interface OwnLogOptions {
   readonly edge: EdgeConfig;

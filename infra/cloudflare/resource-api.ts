@@ -23,7 +23,7 @@ import { identify } from '#infra/cloudflare/identify.ts';
 import { createAtOnce } from '#infra/cloudflare/at-once.ts';
 import { edge, tally } from '#infra/cloudflare/installation.ts';
 import { freshKnowledge, knownLimits, noKnowledge } from '#infra/cloudflare/knowledge.ts';
-import { defaultLimits } from '#infra/local/limits.ts';
+import { defaultLimits } from '#infra/_shared/serving/limits.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 

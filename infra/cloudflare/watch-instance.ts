@@ -23,10 +23,10 @@ import { audienceAt, type EdgeConfig } from '#infra/cloudflare/config.ts';
 import { cursorKeysOf } from '#infra/cloudflare/cursor-keys.ts';
 import { openOwnLog } from '#infra/cloudflare/own-log.ts';
 import { toldElsewhere } from '#infra/cloudflare/told-elsewhere.ts';
-import { openHub } from '#infra/local/hub.ts';
-import { openLimits } from '#infra/local/limits.ts';
-import { createPublisherReports } from '#infra/local/publisher-reports.ts';
-import { remoteIssuer } from '#infra/local/token-issuer.ts';
+import { openHub } from '#infra/_shared/serving/hub.ts';
+import { openLimits } from '#infra/_shared/serving/limits.ts';
+import { createPublisherReports } from '#infra/_shared/event-log/publisher-reports.ts';
+import { remoteIssuer } from '#infra/_shared/tokens/token-issuer.ts';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 // An object may have six connections open: four in pools, one for a list at the log's head, and one to the issuer of tokens.

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
+import { StartError, messageOf } from '#infra/_shared/life/start-error.ts';
 
 export type SaslMechanism = 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
 

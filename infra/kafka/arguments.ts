@@ -2,8 +2,8 @@
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readConfig } from '#infra/local/config.ts';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { StartError, messageOf } from '#infra/_shared/life/start-error.ts';
 
 const USAGE = [
   'usage: npm run kafka [-- --nodes 3]',

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
+import { StartError, messageOf } from '#infra/_shared/life/start-error.ts';
 
 /** What a run needs of an installation. */
 export interface KafkaPrograms {

@@ -11,8 +11,8 @@ import { type KafkaPrograms, LOG_FILE, startBrokerProcess } from '#infra/kafka/b
 import { prepareNode } from '#infra/kafka/node-directory.ts';
 import { nodeProperties } from '#infra/kafka/properties.ts';
 import { waitForBrokers } from '#infra/kafka/ready-probe.ts';
-import { readLogSince } from '#infra/local/postgres/log-file.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { readLogSince } from '#infra/_shared/postgres/log-file.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
 
 const CLUSTER_ID = 'ArchiveOfItsClassesAAA';
 const READY_TIMEOUT_MS = 60_000;

@@ -5,9 +5,9 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { stopOrphan } from '#infra/kafka/orphan.ts';
-import { PRIVATE_DIRECTORY_MODE, createPrivateFile } from '#infra/local/data-directory.ts';
-import { lockInstance } from '#infra/local/instance-lock.ts';
-import { StartError, hasCode, messageOf } from '#infra/local/start-error.ts';
+import { PRIVATE_DIRECTORY_MODE, createPrivateFile } from '#infra/_shared/data-dir/data-directory.ts';
+import { lockInstance } from '#infra/_shared/data-dir/instance-lock.ts';
+import { StartError, hasCode, messageOf } from '#infra/_shared/life/start-error.ts';
 
 export interface ClusterDirectory {
   readonly clusterId: string;

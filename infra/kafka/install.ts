@@ -13,8 +13,8 @@ import { writeClassArchive } from '#infra/kafka/class-archive.ts';
 import type { KafkaPrograms } from '#infra/kafka/broker-process.ts';
 import { fetchJars } from '#infra/kafka/maven.ts';
 import { type Java, findJava, findMaven } from '#infra/kafka/programs.ts';
-import { type InstanceLock, lockInstance } from '#infra/local/instance-lock.ts';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
+import { type InstanceLock, lockInstance } from '#infra/_shared/data-dir/instance-lock.ts';
+import { StartError, messageOf } from '#infra/_shared/life/start-error.ts';
 
 const POM = fileURLToPath(new URL('pom.xml', import.meta.url));
 /** Somebody else may be fetching, over a slow line. */

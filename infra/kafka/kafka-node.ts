@@ -10,8 +10,8 @@ import {
 } from '#infra/kafka/broker-process.ts';
 import type { NodeAddress } from '#infra/kafka/properties.ts';
 import { waitForBrokers } from '#infra/kafka/ready-probe.ts';
-import { readLogSince, rotateLog, sizeOf } from '#infra/local/postgres/log-file.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { readLogSince, rotateLog, sizeOf } from '#infra/_shared/postgres/log-file.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
 
 export interface KafkaNode {
   /** From 1. */

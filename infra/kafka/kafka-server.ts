@@ -16,7 +16,7 @@ import { type KafkaNode, type StartableNode, kafkaNode } from '#infra/kafka/kafk
 import { prepareNode } from '#infra/kafka/node-directory.ts';
 import { chooseAddresses } from '#infra/kafka/addresses.ts';
 import { type NodeAddress, nodeProperties } from '#infra/kafka/properties.ts';
-import { messageOf } from '#infra/local/start-error.ts';
+import { messageOf } from '#infra/_shared/life/start-error.ts';
 
 export type { KafkaNode } from '#infra/kafka/kafka-node.ts';
 

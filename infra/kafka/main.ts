@@ -6,9 +6,9 @@
 import { relative } from 'node:path';
 import { parseKafkaArguments } from '#infra/kafka/arguments.ts';
 import { type Kafka, startKafka } from '#infra/kafka/kafka-server.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { StartError } from '#infra/local/start-error.ts';
-import { waitForStopSignal } from '#infra/local/stop-signals.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
+import { waitForStopSignal } from '#infra/_shared/life/stop-signals.ts';
 
 await runCommand(async function runKafka() {
   const { nodes, port, dataDir } = parseKafkaArguments(process.argv.slice(2), process.env);

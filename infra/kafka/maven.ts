@@ -1,7 +1,7 @@
 /** Fetching by Maven. Which registry it asks, by which proxy and with which account, is for the machine's settings to say. */
 
 import { spawn } from 'node:child_process';
-import { StartError } from '#infra/local/start-error.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
 
 const MAX_SAID_LINES = 5;
 

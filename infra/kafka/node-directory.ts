@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type KafkaPrograms, javaArguments } from '#infra/kafka/broker-process.ts';
 import { DATA_FOLDER } from '#infra/kafka/properties.ts';
-import { PRIVATE_FILE_MODE } from '#infra/local/data-directory.ts';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
+import { PRIVATE_FILE_MODE } from '#infra/_shared/data-dir/data-directory.ts';
+import { StartError, messageOf } from '#infra/_shared/life/start-error.ts';
 
 export interface PrepareNodeParams {
   readonly programs: KafkaPrograms;

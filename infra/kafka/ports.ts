@@ -2,7 +2,7 @@
 
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
-import { StartError, hasCode, messageOf } from '#infra/local/start-error.ts';
+import { StartError, hasCode, messageOf } from '#infra/_shared/life/start-error.ts';
 
 /**
  * Below the ports that Linux (32768 on) and macOS (49152 on) give to outgoing connections: while a broker is down, one of

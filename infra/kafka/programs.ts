@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
+import { StartError, messageOf } from '#infra/_shared/life/start-error.ts';
 
 /** Of brokers since Kafka 4.0 (KIP-1013). */
 const LEAST_JAVA = 17;

@@ -2,9 +2,9 @@
 
 import { userInfo } from 'node:os';
 import { addTokenBlock } from '#adapters/postgres/token-block-list.ts';
-import { BLOCK_USAGE, parseBlockArguments } from '#infra/local/block-arguments.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { describeBlock, onBlockList } from '#infra/local/block-list.ts';
+import { BLOCK_USAGE, parseBlockArguments } from '#infra/_shared/tokens/block-arguments.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { describeBlock, onBlockList } from '#infra/_shared/tokens/block-list.ts';
 
 await runCommand(async function block() {
   const { block, reason, forSeconds } = parseBlockArguments(process.argv.slice(2));

@@ -1,9 +1,9 @@
 /** `npm run -s blocks`: the blocks of tokens that are in force. */
 
 import { listTokenBlocks } from '#adapters/postgres/token-block-list.ts';
-import { onBlockList } from '#infra/local/block-list.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { formatTable } from '#infra/local/table.ts';
+import { onBlockList } from '#infra/_shared/tokens/block-list.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { formatTable } from '#infra/_shared/command-line/table.ts';
 
 const HEADER = ['subject', 'token id', 'tenant', 'reason', 'by', 'since', 'until'];
 

@@ -2,12 +2,12 @@
 
 import { parseArgs } from 'node:util';
 import { type CursorKeyAdmin, type CursorKeyState, MAX_KEY_SPAN } from '#core/ports/cursor-keys.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { onCursorKeys } from '#infra/local/cursor-key-place.ts';
-import { DURATION_FORM, parseDuration } from '#infra/local/duration.ts';
-import { messageOf, StartError } from '#infra/local/start-error.ts';
-import { formatTable } from '#infra/local/table.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { onCursorKeys } from '#infra/_shared/serving/cursor-key-place.ts';
+import { DURATION_FORM, parseDuration } from '#infra/_shared/command-line/duration.ts';
+import { messageOf, StartError } from '#infra/_shared/life/start-error.ts';
+import { formatTable } from '#infra/_shared/command-line/table.ts';
 
 const USAGE = [
   'usage: npm run -s cursor-keys -- list | rotate [--after 30s] | retire ID | renew',

@@ -3,13 +3,13 @@
  * with exit code 1; SIGTERM and SIGINT stop in the reverse order and end with 0.
  */
 
-import { compose } from '#infra/local/compose.ts';
-import { type Config, readConfig } from '#infra/local/config.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { ownInstallation } from '#infra/local/installation.ts';
-import { openOwnInstance } from '#infra/local/own-instance.ts';
-import { PROCESS_ROLES } from '#infra/local/process-role.ts';
-import { runUntilStopped, type StartDeps } from '#infra/local/run-until-stopped.ts';
+import { compose } from '#infra/_shared/life/compose.ts';
+import { type Config, readConfig } from '#infra/_shared/settings/config.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { ownInstallation } from '#infra/_shared/database/installation.ts';
+import { openOwnInstance } from '#infra/_shared/data-dir/own-instance.ts';
+import { PROCESS_ROLES } from '#infra/_shared/settings/process-role.ts';
+import { runUntilStopped, type StartDeps } from '#infra/_shared/life/run-until-stopped.ts';
 
 await runCommand(async function start() {
   const config = readConfig(process.env, { isTerminal: process.stdout.isTTY });

@@ -4,11 +4,11 @@ import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { LogMismatch, switchLog } from '#adapters/postgres/log-choice.ts';
 import { assertSchemaIsCurrent, SchemaMismatch } from '#adapters/postgres/migrate.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { findWantedLog } from '#infra/local/event-log.ts';
-import { withDatabase } from '#infra/local/find-database.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { findWantedLog } from '#infra/_shared/event-log/event-log.ts';
+import { withDatabase } from '#infra/_shared/database/find-database.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
 
 const USAGE = 'usage: npm run migrate-log -- --to kafka|postgres';
 

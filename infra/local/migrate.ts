@@ -1,11 +1,11 @@
 /** `npm run migrate`: brings the database of DATABASE_URL to this program's schema, and does nothing else. */
 
 import { migrate } from '#adapters/postgres/migrate.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { explainDatabaseError } from '#infra/local/database-error.ts';
-import { statementUrl } from '#infra/local/database-variables.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { explainDatabaseError } from '#infra/_shared/database/database-error.ts';
+import { statementUrl } from '#infra/_shared/settings/database-variables.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
 
 await runCommand(async function migrateDatabase() {
   const databaseUrl = statementUrl(readConfig(process.env, { isTerminal: process.stdout.isTTY }));

@@ -4,14 +4,14 @@ import { destination, pino } from 'pino';
 import { readOutboxState } from '#adapters/postgres/outbox-state.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { maintainLog } from '#functions/publish/run-retention.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { type InstanceLog, openEventLog } from '#infra/local/event-log.ts';
-import { findDatabase } from '#infra/local/find-database.ts';
-import { findInstallation } from '#infra/local/installation.ts';
-import { logUpkeep } from '#infra/local/log-upkeep.ts';
-import { assertOwnSchema } from '#infra/local/own-schema.ts';
-import { messageOf } from '#infra/local/start-error.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { type InstanceLog, openEventLog } from '#infra/_shared/event-log/event-log.ts';
+import { findDatabase } from '#infra/_shared/database/find-database.ts';
+import { findInstallation } from '#infra/_shared/database/installation.ts';
+import { logUpkeep } from '#infra/_shared/event-log/log-upkeep.ts';
+import { assertOwnSchema } from '#infra/_shared/database/own-schema.ts';
+import { messageOf } from '#infra/_shared/life/start-error.ts';
 
 /** Of a run by cron, which comes each minute: what is left then is the next one's. The batch in flight is finished. */
 const BUDGET_MS = 50_000;

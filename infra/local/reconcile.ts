@@ -10,14 +10,14 @@ import { createReconcileMetrics } from '#adapters/node/reconcile-metrics.ts';
 import { readWorkState } from '#adapters/postgres/work-state.ts';
 import { doUpkeep } from '#functions/reconcile/run-upkeep.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { openEventLog } from '#infra/local/event-log.ts';
-import { findDatabase } from '#infra/local/find-database.ts';
-import { findInstallation } from '#infra/local/installation.ts';
-import { openKinds } from '#infra/local/open-kinds.ts';
-import { assertOwnSchema } from '#infra/local/own-schema.ts';
-import { reconcileDeps, upkeepDeps } from '#infra/local/reconciler.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { openEventLog } from '#infra/_shared/event-log/event-log.ts';
+import { findDatabase } from '#infra/_shared/database/find-database.ts';
+import { findInstallation } from '#infra/_shared/database/installation.ts';
+import { openKinds } from '#infra/_shared/kinds/open-kinds.ts';
+import { assertOwnSchema } from '#infra/_shared/database/own-schema.ts';
+import { reconcileDeps, upkeepDeps } from '#infra/_shared/kinds/reconciler.ts';
 
 /** Of housekeeping and passes together: the next one of a cron that calls every minute finds the leases free. */
 const BUDGET_MS = 50_000;

@@ -5,12 +5,12 @@
 
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
-import { runCommand } from '#infra/local/command.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { maskDatabaseUrl } from '#infra/local/database-variables.ts';
-import { findDatabaseUrl } from '#infra/local/find-database.ts';
-import { StartError, messageOf } from '#infra/local/start-error.ts';
-import { formatTable } from '#infra/local/table.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { maskDatabaseUrl } from '#infra/_shared/settings/database-variables.ts';
+import { findDatabaseUrl } from '#infra/_shared/database/find-database.ts';
+import { StartError, messageOf } from '#infra/_shared/life/start-error.ts';
+import { formatTable } from '#infra/_shared/command-line/table.ts';
 
 const CONNECT_TIMEOUT_SECONDS = 5;
 // postgres.js waits without end when the server went away under a query.

@@ -1,10 +1,10 @@
 /** The arguments of `npm run serve`, and what its variables must say beside what they may. */
 
 import { parseArgs } from 'node:util';
-import type { Config } from '#infra/local/config.ts';
-import { statementUrl } from '#infra/local/database-variables.ts';
-import { PROCESS_ROLES, type ProcessRole } from '#infra/local/process-role.ts';
-import { messageOf, StartError } from '#infra/local/start-error.ts';
+import type { Config } from '#infra/_shared/settings/config.ts';
+import { statementUrl } from '#infra/_shared/settings/database-variables.ts';
+import { PROCESS_ROLES, type ProcessRole } from '#infra/_shared/settings/process-role.ts';
+import { messageOf, StartError } from '#infra/_shared/life/start-error.ts';
 
 export const SERVE_USAGE: string = [
   'usage: npm run serve -- --role api,watch,publish,reconcile',

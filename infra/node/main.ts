@@ -4,12 +4,12 @@
  */
 
 import { mayOwnSchema } from '#adapters/postgres/schema-owner.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { compose } from '#infra/local/compose.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { givenInstallation } from '#infra/local/installation.ts';
-import { assertOwnSchema } from '#infra/local/own-schema.ts';
-import { runUntilStopped } from '#infra/local/run-until-stopped.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { compose } from '#infra/_shared/life/compose.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { givenInstallation } from '#infra/_shared/database/installation.ts';
+import { assertOwnSchema } from '#infra/_shared/database/own-schema.ts';
+import { runUntilStopped } from '#infra/_shared/life/run-until-stopped.ts';
 import { parseServeArguments, requireServerConfig, SERVE_USAGE } from '#infra/node/arguments.ts';
 
 await runCommand(async function serve() {

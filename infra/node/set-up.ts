@@ -7,11 +7,11 @@ import { destination } from 'pino';
 import { createLogger } from '#adapters/node/logger.ts';
 import { connect } from '#adapters/postgres/client.ts';
 import { migrate } from '#adapters/postgres/migrate.ts';
-import { runCommand } from '#infra/local/command.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { explainDatabaseError } from '#infra/local/database-error.ts';
-import { ownInstallation } from '#infra/local/installation.ts';
-import { openKinds } from '#infra/local/open-kinds.ts';
+import { runCommand } from '#infra/_shared/command-line/command.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { explainDatabaseError } from '#infra/_shared/database/database-error.ts';
+import { ownInstallation } from '#infra/_shared/database/installation.ts';
+import { openKinds } from '#infra/_shared/kinds/open-kinds.ts';
 import { requireServerConfig } from '#infra/node/arguments.ts';
 
 const USAGE =

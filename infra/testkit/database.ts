@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { destination, pino } from 'pino';
 import { connect } from '#adapters/postgres/client.ts';
 import { migrate } from '#adapters/postgres/migrate.ts';
-import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '#infra/_shared/postgres/embedded-postgres.ts';
 
 export interface KitDatabase {
   /** Of a login that owns the schema. */

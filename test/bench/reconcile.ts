@@ -19,7 +19,7 @@ import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import { defineKind, type Kind } from '#core/kind.ts';
 import { SHIPPED_KINDS } from '#core/kinds/index.ts';
 import { runResidentReconciler } from '#functions/reconcile/resident-reconciler.ts';
-import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '#infra/_shared/postgres/embedded-postgres.ts';
 import { drainBoss, drainGraphile, graphileLatencies } from '#test/bench/job-queues.ts';
 import { pace } from '#test/bench/pace.ts';
 import { type Finding, milliseconds, percentile, rate } from '#test/bench/report.ts';

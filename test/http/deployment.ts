@@ -1,8 +1,8 @@
 /** The deployment that runs in a DATA_DIR: found by its run.json, its tokens signed with the key that lies there. */
 
 import type { Audience } from '#core/identity.ts';
-import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
-import { readRunFile } from '#infra/local/run-file.ts';
+import { loadDevelopmentIdentity } from '#infra/_shared/tokens/development-identity.ts';
+import { readRunFile } from '#infra/_shared/data-dir/run-file.ts';
 import type { Deployment, Target } from '#test/http/target.ts';
 
 const TTL_SECONDS = 600;

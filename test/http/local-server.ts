@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 
 import type { Audience } from '#core/identity.ts';
-import { compose } from '#infra/local/compose.ts';
-import { ownInstallation } from '#infra/local/installation.ts';
-import { PROCESS_ROLES } from '#infra/local/process-role.ts';
-import { type Started, stopAll } from '#infra/local/started.ts';
-import { readConfig } from '#infra/local/config.ts';
-import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
+import { compose } from '#infra/_shared/life/compose.ts';
+import { ownInstallation } from '#infra/_shared/database/installation.ts';
+import { PROCESS_ROLES } from '#infra/_shared/settings/process-role.ts';
+import { type Started, stopAll } from '#infra/_shared/life/started.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { loadDevelopmentIdentity } from '#infra/_shared/tokens/development-identity.ts';
 import type { Deployment, Target } from '#test/http/target.ts';
 import { createTestDatabase } from '#test/support/postgres-server.ts';
 

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { addTokenBlock } from '#adapters/postgres/token-block-list.ts';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
-import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
-import { writeTokenFiles } from '#infra/local/token-files.ts';
+import { loadDevelopmentIdentity } from '#infra/_shared/tokens/development-identity.ts';
+import { writeTokenFiles } from '#infra/_shared/tokens/token-files.ts';
 import { type Answer, clientWith } from '#test/http/client.ts';
 import { expectStatus, TENANTS, uniqueName } from '#test/http/resource-api/world.ts';
 import { expectFailure, watchUrl } from '#test/http/watch/world.ts';

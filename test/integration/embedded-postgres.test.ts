@@ -7,7 +7,7 @@ import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
-} from '#infra/local/embedded-postgres.ts';
+} from '#infra/_shared/postgres/embedded-postgres.ts';
 import { HOLDER, copyCheckout } from '#test/support/checkout.ts';
 import { type Child, startChild } from '#test/support/child.ts';
 import { enterableFolder, gone, guardOf, isRunning, query, quiet } from '#test/support/embedded.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type InstanceLock, lockInstance } from '#infra/local/instance-lock.ts';
+import { type InstanceLock, lockInstance } from '#infra/_shared/data-dir/instance-lock.ts';
 import { type Child, startChild } from '#test/support/child.ts';
 
 const STARTERS = 8;

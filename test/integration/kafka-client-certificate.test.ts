@@ -3,8 +3,8 @@
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '#infra/local/config.ts';
-import { findWantedLog } from '#infra/local/event-log.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
+import { findWantedLog } from '#infra/_shared/event-log/event-log.ts';
 import { describeKafka, startTestKafka } from '#test/support/kafka.ts';
 import { silentLogger } from '#test/support/silent-logger.ts';
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
-import { readRunFile, removeRunFile, writeRunFile } from '#infra/local/run-file.ts';
-import { writeTokenFiles } from '#infra/local/token-files.ts';
+import { loadDevelopmentIdentity } from '#infra/_shared/tokens/development-identity.ts';
+import { readRunFile, removeRunFile, writeRunFile } from '#infra/_shared/data-dir/run-file.ts';
+import { writeTokenFiles } from '#infra/_shared/tokens/token-files.ts';
 import { startChild } from '#test/support/child.ts';
 
 let dataDir: string;

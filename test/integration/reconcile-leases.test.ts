@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Sql } from '#adapters/postgres/client.ts';
 import { migrate } from '#adapters/postgres/migrate.ts';
-import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '#infra/_shared/postgres/embedded-postgres.ts';
 import { runOnce } from '#functions/reconcile/run-once.ts';
 import { enterableFolder, quiet } from '#test/support/embedded.ts';
 import { openConnection } from '#test/support/prepared-database.ts';

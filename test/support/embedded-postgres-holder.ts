@@ -1,7 +1,7 @@
 /** A process that runs an embedded PostgreSQL until the end of its input, then stops it. */
 
 import { pino } from 'pino';
-import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '#infra/_shared/postgres/embedded-postgres.ts';
 
 const [, , dataDir = '.'] = process.argv;
 const server = await startEmbeddedPostgres({ dataDir, log: pino({ level: 'silent' }) });

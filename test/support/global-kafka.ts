@@ -9,7 +9,7 @@ import type { TestProject } from 'vitest/node';
 import { installKafka, requireProgramsForKafka } from '#infra/kafka/install.ts';
 import { type Kafka, startKafka } from '#infra/kafka/kafka-server.ts';
 import { MissingProgramError } from '#infra/kafka/programs.ts';
-import { messageOf } from '#infra/local/start-error.ts';
+import { messageOf } from '#infra/_shared/life/start-error.ts';
 import {
   FOLDER_PREFIX,
   type KafkaAnswer,

@@ -5,7 +5,7 @@ import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { destination, pino } from 'pino';
 import type { TestProject } from 'vitest/node';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#infra/_shared/postgres/embedded-postgres.ts';
 import { isPooledRun, startPoolerOfRun } from '#test/support/pooler-of-run.ts';
 import { makeOwnFolder, removeLeftovers } from '#test/support/leftovers.ts';
 

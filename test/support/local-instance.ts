@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadDevelopmentIdentity } from '#infra/local/development-identity.ts';
+import { loadDevelopmentIdentity } from '#infra/_shared/tokens/development-identity.ts';
 import type { Target } from '#test/http/target.ts';
 import { type Child, startChild } from '#test/support/child.ts';
 

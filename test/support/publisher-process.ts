@@ -12,8 +12,8 @@ import { postgresOutbox } from '#adapters/postgres/outbox.ts';
 import { runTopicKeeper } from '#functions/publish/keep-topics.ts';
 import { publishOnce } from '#functions/publish/publish-once.ts';
 import { runResidentPublisher } from '#functions/publish/resident-publisher.ts';
-import { databaseAccess } from '#infra/local/database-access.ts';
-import { databaseAddresses } from '#infra/local/database-variables.ts';
+import { databaseAccess } from '#infra/_shared/database/database-access.ts';
+import { databaseAddresses } from '#infra/_shared/settings/database-variables.ts';
 import type { KafkaPublishing } from '#test/support/kafka-publishing.ts';
 import { type Step, withSteps } from '#test/support/publisher-steps.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Config, readConfig } from '#infra/local/config.ts';
-import { maskDatabaseUrl, statementUrl } from '#infra/local/database-variables.ts';
+import { type Config, readConfig } from '#infra/_shared/settings/config.ts';
+import { maskDatabaseUrl, statementUrl } from '#infra/_shared/settings/database-variables.ts';
 
 const onTerminal = { isTerminal: true };
 

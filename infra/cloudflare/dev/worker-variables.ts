@@ -1,7 +1,7 @@
 /** A configuration that was read, as the variables that a worker reads it from. */
 
-import type { Config } from '#infra/local/config.ts';
-import type { KafkaConfig } from '#infra/local/kafka-variables.ts';
+import type { Config } from '#infra/_shared/settings/config.ts';
+import type { KafkaConfig } from '#infra/_shared/settings/kafka-variables.ts';
 
 /** @param databaseUrl the embedded server's is `local` among the servers of managed databases. */
 export function workerVariables(databaseUrl: string, config: Config): Readonly<Record<string, string>> {

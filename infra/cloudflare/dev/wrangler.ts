@@ -8,9 +8,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Logger } from 'pino';
 import { logWorkerLine } from '#infra/cloudflare/dev/worker-lines.ts';
 import { workerVariables } from '#infra/cloudflare/dev/worker-variables.ts';
-import type { Config } from '#infra/local/config.ts';
-import { openPrivateDirectory, writePrivateFile } from '#infra/local/data-directory.ts';
-import { StartError } from '#infra/local/start-error.ts';
+import type { Config } from '#infra/_shared/settings/config.ts';
+import { openPrivateDirectory, writePrivateFile } from '#infra/_shared/data-dir/data-directory.ts';
+import { StartError } from '#infra/_shared/life/start-error.ts';
 
 const CONFIGURATION = resolve(import.meta.dirname, '../wrangler.jsonc');
 const WORKER = resolve(import.meta.dirname, '../worker.ts');

@@ -2,8 +2,8 @@
 
 import type { Sql } from '#adapters/postgres/client.ts';
 import type { Kind } from '#core/kind.ts';
-import { type Config, readConfig } from '#infra/local/config.ts';
-import { shippedKinds } from '#infra/local/shipped-kinds.ts';
+import { type Config, readConfig } from '#infra/_shared/settings/config.ts';
+import { shippedKinds } from '#infra/_shared/kinds/shipped-kinds.ts';
 import { entryKind } from '#test/fault/chaos/entry-kind.ts';
 import type { Trail } from '#test/fault/chaos/trail.ts';
 

@@ -1,6 +1,6 @@
 /**
  * A reconciler as a process of its own, to be killed and frozen: `driver-process.ts <database> <server> <trail>`, as
- * `infra/local/reconciler.ts` composes it, with a short lease. It tells in lines of JSON what it does, stops on SIGTERM,
+ * `infra/_shared/kinds/reconciler.ts` composes it, with a short lease. It tells in lines of JSON what it does, stops on SIGTERM,
  * and ends with its standard input.
  */
 
@@ -17,7 +17,7 @@ import { postgresWriterSleep } from '#adapters/postgres/writer-sleep.ts';
 import type { ReconcileDeps } from '#functions/reconcile/deps.ts';
 import { runResidentReconciler } from '#functions/reconcile/resident-reconciler.ts';
 import { runUpkeep } from '#functions/reconcile/run-upkeep.ts';
-import { waitForStopSignal } from '#infra/local/stop-signals.ts';
+import { waitForStopSignal } from '#infra/_shared/life/stop-signals.ts';
 import { chaosConfig, chaosKinds, LEASE_MS } from '#test/fault/chaos/composition.ts';
 import { openTrail } from '#test/fault/chaos/trail.ts';
 

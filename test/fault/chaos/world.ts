@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { connect, type Sql } from '#adapters/postgres/client.ts';
 import { registerKinds } from '#adapters/postgres/kinds.ts';
-import { startEmbeddedPostgres } from '#infra/local/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '#infra/_shared/postgres/embedded-postgres.ts';
 import { type Addresses, chaosKinds } from '#test/fault/chaos/composition.ts';
 import { openTrail, prepareTrail } from '#test/fault/chaos/trail.ts';
 import { enterableFolder, quiet } from '#test/support/embedded.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig } from '#infra/local/config.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
 import { parseServeArguments, requireServerConfig } from '#infra/node/arguments.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a file holds is compared, not typed

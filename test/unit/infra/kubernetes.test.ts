@@ -10,7 +10,7 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import { ConfigMap, Service } from 'kubernetes-models/v1';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { readConfig } from '#infra/local/config.ts';
+import { readConfig } from '#infra/_shared/settings/config.ts';
 import { requireServerConfig, parseServeArguments } from '#infra/node/arguments.ts';
 
 const FOLDER = 'infra/kubernetes';
