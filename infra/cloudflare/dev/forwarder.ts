@@ -71,8 +71,8 @@ export async function startForwarder({ host, port, to, tool, logger }: Forwarder
     upstream
       .on('response', (answer) => passBack(answer, response, logger))
       .on('error', (error) => {
-        if (response.headersSent) response.destroy();
-        else refuse(response, away(error), logger);
+        // Behind an answer, a body may not be wanted any more; an answer that breaks off is told by itself.
+        if (!response.headersSent) refuse(response, away(error), logger);
       });
     response.once('close', () => {
       if (!response.writableFinished || !upstream.writableFinished) upstream.destroy();
