@@ -1,7 +1,7 @@
 /**
  * The Durable Object that works when no request waits for it: it publishes and reconciles. It is called after each write,
- * by cron, and by its own alarm when something is due later or it died amid a run. Being one, it never works beside itself; beside resident
- * publishers and reconcilers elsewhere it is one more, for leases and locks lie in the database.
+ * by cron, and by its own alarm when something is due later or it died amid a run. Being one, it never works beside
+ * itself; beside resident publishers and reconcilers elsewhere it is one more, for leases and locks lie in the database.
  */
 
 import { DurableObject, type env as bindings } from 'cloudflare:workers';

@@ -10,6 +10,7 @@ import { groupAnswer } from '#functions/watch/group-admin/answers.ts';
 import type { GroupAdminDeps } from '#functions/watch/group-admin/deps.ts';
 import { findGroupToChange } from '#functions/watch/group-admin/find-group.ts';
 import { readAct } from '#functions/watch/group-admin/requests.ts';
+import { noteOldest } from '#functions/watch/groups/note-oldest.ts';
 import { resumeVector } from '#functions/watch/start/start-vector.ts';
 import type { HttpEnv } from '#http/app.ts';
 import type { MethodHandler } from '#http/methods.ts';
@@ -19,7 +20,7 @@ export function seekGroup(deps: GroupAdminDeps): MethodHandler {
     const { act, body } = await readAct(c, ['to']);
     const group = await findGroupToChange(deps, c);
     const to = await target(deps, group, body['to']);
-    if (to === 'earliest') await findOldest(deps, group);
+    if (to === 'earliest') await noteOldestOf(deps, group);
     await deps.groups.seek(group.group, to, act);
     return answerNow(deps, c, group);
   };
@@ -29,7 +30,7 @@ export function resetGroup(deps: GroupAdminDeps): MethodHandler {
   return async (c) => {
     const { act } = await readAct(c);
     const group = await findGroupToChange(deps, c);
-    await findOldest(deps, group);
+    await noteOldestOf(deps, group);
     await deps.groups.reset(group.group, act);
     return answerNow(deps, c, group);
   };
@@ -45,9 +46,8 @@ export function deleteGroup(deps: GroupAdminDeps): MethodHandler {
   };
 }
 
-/** The database knows then what is kept of these tenants' events. */
-async function findOldest({ log, streams }: GroupAdminDeps, { tenants }: GroupState): Promise<void> {
-  await log.ranges((await streams.list({ tenants })).map(({ id }) => id));
+async function noteOldestOf({ log, streams }: GroupAdminDeps, { tenants }: GroupState): Promise<void> {
+  await noteOldest(log, await streams.list({ tenants }));
 }
 
 /** @throws {StatusError} BadRequest; Expired, StreamRecreated and CursorKeyRetired as for a watch from that cursor. */

@@ -11,6 +11,7 @@ import type { HttpEnv } from '#http/app.ts';
 import { opening } from '#functions/watch/frames.ts';
 import { groupReadyFrame } from '#functions/watch/groups/group-frames.ts';
 import type { GroupRequest } from '#functions/watch/groups/requests/group-request.ts';
+import { noteOldest } from '#functions/watch/groups/note-oldest.ts';
 import { LEASE_MS } from '#functions/watch/groups/renewals.ts';
 import { GroupSession } from '#functions/watch/groups/member/session.ts';
 import type { Hub } from '#functions/watch/hub.ts';
@@ -47,7 +48,7 @@ export async function joinGroup(
   hub.assertFilterAllowed(caller, selection.filter);
   const view = viewOf(caller, granted, tenantsAreNamed);
   const identity = { audience, tenants: granted, owner: subject, name };
-  if (start === 'earliest' && !(await groups.exists(identity))) await log.ranges(openStreams.map(({ id }) => id));
+  if (start === 'earliest' && !(await groups.exists(identity))) await noteOldest(log, openStreams);
   const giveBack = hub.takePlace(view);
   const leaseEndsAtMs = performance.now() + LEASE_MS;
   const { blockedTenants } = view;
